@@ -1,7 +1,7 @@
 """Primitive acts, each with a hexadecimal digit. A flow's code, the dax, consists of its acts' digits (FS-5).
 
-Flows that share acts are related: rerouting prefers related flows, and look-ups that share two acts are
-edge flows. A dax is never displayed to users.
+Flows that share acts are related. Rerouting prefers related flows, and look-ups that share two acts with a
+flow are by default its edge flows. A dax is never displayed to users.
 """
 
 from collections.abc import Iterable, Mapping
@@ -65,7 +65,8 @@ def propose_dax(
 ) -> str:
     """Return a dax for a flow without a declared dax, from the acts in its name and description.
 
-    The acts in the name come first. Without any act, the dax is the family's default act, or the first act.
+    The acts in the name come first. If both contain no act, use the family's default act, or else the first
+    act.
     """
     found: list[str] = []
     for words in ([*name], [*description]):
@@ -83,7 +84,7 @@ def _names(act: Act, word: str) -> bool:
 
 
 def write_dax(digits: str) -> str:
-    """Return the dax of up to three acts' digits, with leading zeros."""
+    """Return the dax for up to three acts' digits, padded with leading zeros."""
     return digits.upper().rjust(MOST_OF_FLOW, "0")
 
 
@@ -93,5 +94,4 @@ def read_acts(dax: str) -> str:
 
 
 def count_shared(dax: str, other: str) -> int:
-    """Return the number of acts that two daxes share."""
     return len(set(read_acts(dax)) & set(read_acts(other)))

@@ -78,7 +78,7 @@ class Models(Section):
     stream_timeout_s: PositiveFloat
     """Timeout of one streamed model request, in seconds."""
     patience_s: PositiveFloat
-    """Total timeout of one model call, including retries, repair and the fallback model, in seconds."""
+    """Total timeout of one model call with retries, repairs of invalid answers and the fallback model, in seconds."""
     max_tokens: PositiveInt
     """Maximum length of a model's answer, in tokens."""
     max_tokens_per_prompt: Mapping[str, PositiveInt]
@@ -306,11 +306,11 @@ class Generation(Section):
 
 
 class Command(Section):
-    """A Tier 0 pattern: a message that matches it completely goes directly to a flow or an answer (NL-1).
+    """A command. A message that matches `pattern` completely goes directly to a flow or an answer (NL-1).
 
     Attributes:
         pattern: a regular expression, whose named groups are slot values.
-        after: flows, one of which must be the last completed task.
+        after: flows, one of which must be the last completed task. Default: the command is always available.
         development: True if the command is only for developers.
     """
 
@@ -360,13 +360,12 @@ class DomainConfig(Section):
     generation: Generation
     commands: tuple[Command, ...]
     services: Mapping[str, JsonObject]
-    """The `config` of each service class, by class name."""
+    """Configuration of each service, by class name."""
     prompts: Mapping[str, str]
-    """The prompts in the `prompts/` folder, which replace built-in prompts, by file name."""
+    """Texts of the files in the `prompts/` folder, by file name. They replace built-in prompts."""
 
     @property
     def command_flows(self) -> frozenset[str]:
-        """Return the names of the flows that commands start."""
         return frozenset(command.flow for command in self.commands if command.flow is not None)
 
 

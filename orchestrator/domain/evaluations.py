@@ -12,7 +12,7 @@ from orchestrator.types import JsonObject
 
 
 class CriterionEntry(Entry):
-    """A quality criterion: rules about the text, or a sentence (`meets`) that a model grades.
+    """A criterion for an answer: rules about its text, or a sentence (`meets`) that a model judges.
 
     `says`, `says_not`: regular expressions. `asks`: True if the text must end with a question, False if it
     must not.
@@ -36,12 +36,12 @@ class ExpectEntry(Entry):
     """The expected results of a turn. Omitted results are not checked. Patterns are regular expressions.
 
     Attributes:
-        flow: the top of the stack, or the last completed flow.
+        flow: the flow on top of the stack, or the last completed flow.
         flows: the whole stack, with the top last.
         tools: the tools called, in order.
-        arguments: the relevant arguments of some calls, by tool.
+        arguments: expected arguments by tool. Omitted tools and arguments are not checked.
         ambiguity: the level of the open question, or ``none``.
-        rubric: criteria for the answer. A model grades a plain sentence.
+        rubric: criteria for the answer. A model judges a criterion that is a plain sentence.
     """
 
     kind: str | None = None
@@ -75,7 +75,7 @@ class FaultKind(StrEnum):
     DOUBLED = "doubled"
     """``by its key``: the client sends the same message twice. ``as it is``: the user repeats the message or click."""
     STALE_CLICK = "stale_click"
-    """``NAME of turn N``: after this turn, the user clicks an action of an earlier answer."""
+    """``NAME of turn N``: after this turn, the user clicks the action NAME in the answer of turn N."""
     NONSENSE = "nonsense"
     """A model's wrong interpretation of the message: ``a yes``, ``half a yes``, ``no JSON``, or a flow with slots
     (``FLOW {"slot": "value"}``).

@@ -42,7 +42,7 @@ class Statement(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GuardedInput:
-    """A tool input that accepts code. `statements`: permitted kinds of SQL."""
+    """A tool input that accepts code. `statements`: permitted kinds of SQL statements."""
 
     name: str
     language: Language

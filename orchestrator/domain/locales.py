@@ -28,7 +28,7 @@ def timezone_names() -> frozenset[str]:
 
 
 def check_timezone(name: str) -> str:
-    """Return the name if it is a valid time zone. Raises ValueError if the IANA database lacks it."""
+    """Return the name if it is a time zone in the IANA database. Raises ValueError if it isn't."""
     if name not in timezone_names():
         raise ValueError("is not a time zone; use a name of the IANA database such as Europe/Berlin")
     return name
@@ -63,7 +63,7 @@ class Separators:
 class LocaleForms:
     """Formats of numbers, amounts, times and dates in one locale, with names in one language.
 
-    `tag`: the locale in the form that `check_locale` returns.
+    `tag`: a locale tag such as ``de-DE``. `language`: the ISO 639-1 code of the answer's language.
     """
 
     def __init__(self, tag: str, language: str) -> None:
@@ -121,7 +121,7 @@ def _parse(tag: str) -> Locale:
 
 
 def _with_words(numbers: Locale, language: str) -> Locale:
-    """Return the locale for the answer's language, with the same territory if possible."""
+    """Return the locale of the answer's language, for names. Its territory stays the same if possible."""
     from babel import Locale, UnknownLocaleError  # noqa: PLC0415
 
     if numbers.language == language:
@@ -136,12 +136,11 @@ def _with_words(numbers: Locale, language: str) -> Locale:
 
 @cache
 def forms_of(tag: str, language: str) -> LocaleForms:
-    """Return the cached formats of a locale."""
     return LocaleForms(tag, language)
 
 
 def forms_for(locale: str | None, language: str) -> LocaleForms | None:
-    """Return a locale's formats. Default: the language's formats, or None for English or an unknown language."""
+    """Return a locale's formats. Default: the language's formats, or None if it is English or unknown."""
     if locale is None and (language == ENGLISH or not _is_known(language)):
         return None
     return forms_of(locale or language, language)
@@ -164,7 +163,7 @@ def language_in_use() -> str:
 
 ENGLISH: Final = "en"
 forms_in_use: ContextVar[LocaleForms | None] = ContextVar("forms_in_use", default=None)
-"""The formats of the running turn's answer, or None for plain English.
+"""The formats of the running turn's answer, or None for English formats.
 
 Set at the start of a turn, for template filters, which have no access to the turn.
 """

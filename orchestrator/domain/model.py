@@ -106,11 +106,12 @@ class SkillSpec:
     """The instructions and tools that a language model uses to execute a flow (PX-5).
 
     Attributes:
-        criteria: quality criteria for a result, for reflection.
+        criteria: what the result must satisfy, for the model's review of its own result.
         components: built-in tools, from `COMPONENT_NAMES`.
         language: the language of the code that the skill writes, or None.
-        result: the JSON Schema of the result.
-        stream: the key of the text in the result that is streamed, or None.
+        reflect: True if the model reviews its result.
+        result: the JSON Schema of the result. Default: any JSON object.
+        stream: the key of the streamed text in the result, or None to stream nothing.
     """
 
     dact: Dact
@@ -143,9 +144,9 @@ def columns_of(metadata: JsonObject) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True)
 class Entity:
-    """A gazetteer: the valid values of one key entity.
+    """An entity with its valid values.
 
-    `learned_from`: a flow output that contains the session's values by entity, or None.
+    `learned_from`: a flow output that contains the session's own values by entity, or None.
     """
 
     name: str

@@ -20,22 +20,22 @@ _PLACEHOLDER = re.compile(
 
 
 def input_placeholders(text: str) -> list[str]:
-    """Return the names of the inputs that a text refers to."""
     return [match["name"] for match in _PLACEHOLDER.finditer(text) if match["name"]]
 
 
 def variable_placeholders(text: str) -> list[str]:
-    """Return the names of the environment variables that a text refers to."""
     return [match["variable"] for match in _PLACEHOLDER.finditer(text) if match["variable"]]
 
 
 def credential_placeholders(text: str) -> list[str]:
-    """Return the names of the users' credentials that a text refers to."""
     return [match["credential"] for match in _PLACEHOLDER.finditer(text) if match["credential"]]
 
 
 def sole_input(text: str) -> str | None:
-    """Return the input's name if its placeholder is the whole text, so that the value keeps its type, or None."""
+    """Return the input's name if its placeholder is the whole text, or None.
+
+    The input's value then keeps its type.
+    """
     match = _PLACEHOLDER.fullmatch(text)
     return match["name"] if match else None
 

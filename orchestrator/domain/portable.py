@@ -41,7 +41,7 @@ _TYPES: tuple[tuple[type, str], ...] = (
     (type(None), "null"),
 )
 _DEEPEST = 12
-"""Maximum depth of a copy, which ends recursive schemas."""
+"""Maximum nesting of a copy. It ends recursive schemas."""
 
 
 def find_refused(schema: JsonObject) -> list[str]:
@@ -133,13 +133,12 @@ def _join(keyword: str, one: Json, other: Json) -> Json:
 
 
 def _type_of(values: list[Json]) -> Json:
-    """Return the type or types of an enum's values."""
     names = dict.fromkeys(name for value in values for kind, name in _TYPES if type(value) is kind)
     return next(iter(names)) if len(names) == 1 else list(names)
 
 
 def _describe(schema: JsonObject) -> str:
-    """Return the description including the format, whose keyword some providers reject."""
+    """Return the description with the format appended, because some providers reject the keyword `format`."""
     words = str(schema.get("description") or schema.get("title") or "")
     named = schema.get("format")
     return f"{words} (format: {named})".strip() if isinstance(named, str) else words

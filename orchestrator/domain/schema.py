@@ -270,7 +270,8 @@ class SkillEntry(Entry):
     Attributes:
         tools: tools of the skill's flow that the skill can use. Default: all of them.
         components: built-in tools, from `COMPONENT_NAMES`.
-        stream: the key of a text in `result`.
+        reflect: True if the model reviews its result. Default: the flow's setting.
+        stream: the key of the streamed text in `result`. Default: nothing is streamed.
     """
 
     name: str = ""

@@ -34,7 +34,6 @@ class FlowSummary:
 
 
 def summarize(domain: Domain) -> list[FlowSummary]:
-    """Return a summary of each flow, in the ontology's order."""
     return [_summarize_flow(flow.spec, domain) for flow in domain.flows.values()]
 
 
@@ -71,8 +70,8 @@ def list_hints(
 ) -> list[str]:
     """Return a sentence for each declaration that is rarely intended.
 
-    `with_policies`: flows whose policy can return more data. `worded`: languages that the runtime
-    answers in.
+    `with_policies`: flows whose own policy can return data that no tool declares. `worded`: languages for
+    which Parley has its own sentences.
     """
     return [
         *_hours(domain),

@@ -15,7 +15,7 @@ from orchestrator.ports.spending import SpendingStore, Spent
 from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId, UserId
 
 CHARACTERS_PER_TOKEN = 3
-"""A conservative estimate. English has about four characters per token, and other languages have fewer."""
+"""Number of characters per token, estimated low so that estimated token counts are rather too high."""
 TOKENS_PER_MESSAGE = 4
 MICROS = 1_000_000
 MINUTE_S = 60

@@ -126,7 +126,7 @@ class ModelCaller:
         return choice.provider in self._models and self._breaker(choice).would_admit
 
     async def complete(self, request: ChatRequest, call: CallContext, log: CallLog) -> ChatReply:
-        """Return a complete answer.
+        """Return a complete answer from the first model that gives one.
 
         Raises:
             ModelUnavailable: no model is configured, all models failed, or a model refused to answer.
@@ -173,9 +173,9 @@ class ModelCaller:
     async def complete_aloud(
         self, request: ChatRequest, call: CallContext, log: CallLog, publish: PublishCall
     ) -> ChatReply:
-        """Return a complete answer and publish its tool calls while they stream.
+        """Return a complete answer, and publish its tool calls while they stream.
 
-        If the stream breaks off, request the answer again without streaming.
+        If the stream breaks off, request the answer again without streaming, unless the error is final.
         """
         text, finish_reason, usage, opaque = "", FinishReason.STOP, None, None
         calls: dict[int, ToolCall] = {}
@@ -331,7 +331,6 @@ class ModelCaller:
             raise
 
     def _tariff(self, choice: ModelChoice) -> Tariff:
-        """Return the configured price of a model, or its provider's list price."""
         model = self._models[choice.provider]
         return self._config.prices.get(choice.model) or ListPrice(
             lambda usage: model.list_price(choice.model, usage)

@@ -1,5 +1,3 @@
-"""Model selection and limits, per domain and prompt."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

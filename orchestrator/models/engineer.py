@@ -76,10 +76,10 @@ def _withheld(*, refused: bool) -> ModelRejected:
 
 
 class PromptEngineer:
-    """Model calls by prompt ID.
+    """A client that calls models by prompt ID.
 
-    Calls without a usable answer raise ModelUnavailable, ModelOutputInvalid or BudgetExceeded. Incorrect use
-    raises NotFound or PromptVariablesWrong.
+    Its methods raise ModelUnavailable, ModelOutputInvalid or BudgetExceeded if there is no usable answer.
+    Incorrect use raises NotFound or PromptVariablesWrong.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class PromptEngineer:
 
     @property
     def available(self) -> bool:
-        """Return True if a model is configured and its circuit breaker lets requests pass."""
+        """Return True if the default model or its fallback accepts requests."""
         return self.can_answer(None)
 
     def can_answer(self, prompt_id: str | None) -> bool:
@@ -200,7 +200,8 @@ class PromptEngineer:
         Args:
             prompt_id: the prompt that starts the loop.
             variables: the prompt's variables. Pass the same variables in each step.
-            tools: the tools to offer. Calls to other tools, or with invalid arguments, are repaired.
+            tools: the tools to offer. If the model calls another tool or passes invalid arguments, it is asked
+                again once.
             call: the context of the call.
             transcript: the `reply` of each earlier step, followed by a `tool_result` for each of its calls.
             tool_choice: the choice mode, or the name of the tool that the model must call.

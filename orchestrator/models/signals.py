@@ -1,5 +1,3 @@
-"""Signals of model calls and circuit breakers."""
-
 from dataclasses import asdict
 
 from orchestrator.models.breaker import CircuitView

@@ -108,8 +108,8 @@ class Settings(BaseSettings):
     openai_api_key: Annotated[SecretStr | None, SERVING] = None
     """The API key of the model endpoint."""
     openai_base_url: Annotated[WebAddress | None, MayBeEmpty, SERVING] = Field(None, repr=False)
-    """The URL of the model endpoint. A key or a URL configures the endpoint; without both, Parley uses
-    only the local classifier.
+    """The URL of the model endpoint. A key or a URL configures the endpoint. Without an endpoint or another
+    provider, Parley uses only the local classifier.
     """
     model: Annotated[str, WORKERS] = "gpt-4o-mini"
     """The default model for domains: a model name at the endpoint `OPENAI_BASE_URL`, or `provider:name`, such
@@ -177,7 +177,9 @@ class Settings(BaseSettings):
     session_rate: Annotated[PerMinute, GATEWAY] = Field(240, ge=0)
     """Maximum number of turns per minute per session, submitted over HTTP. 0: no limit."""
     row_security: Annotated[bool, GATEWAY] = False
-    """Set the tenant in every transaction of the gateway. Requires a database user with the role ``parley_gateway``."""
+    """Set the tenant in every transaction of the gateway, so that PostgreSQL hides other tenants' rows.
+    Requires a database user with the role ``parley_gateway``.
+    """
 
     public_url: Annotated[WebAddress, TURNS] = "http://127.0.0.1:8600"
     """The gateway's URL for other systems.
@@ -256,7 +258,7 @@ def known_secrets(settings: Settings) -> frozenset[str]:
 
 @cache
 def load_settings() -> Settings:
-    """Return the settings of this process.
+    """Return the settings of this process, which are read only once.
 
     Raises ConfigurationError with all missing and invalid variables.
     """

@@ -1,4 +1,4 @@
-"""Compile the contents of a domain's folder to a domain, or to a list of all problems.
+"""Compile the contents of a domain's folder into a domain, or report all problems.
 
 `adapters.domains.folder` reads the files and imports the code.
 """
@@ -45,8 +45,8 @@ class PolicyCode:
 class DomainSources:
     """The contents of a domain's folder.
 
-    `services`: public names of services.py. `templates`: texts by file name without ``.md.j2``. `skills`:
-    sources by folder name.
+    `services`: public objects of services.py, by name. `templates`: texts by file name without ``.md.j2``.
+    `skills`: sources by folder name.
     """
 
     name: str
@@ -65,7 +65,7 @@ class DomainSources:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A compiled domain, with its policy classes by flow."""
+    """A compiled domain, with the domain's own policy classes by flow name."""
 
     domain: Domain
     policies: Mapping[Dact, type]
@@ -126,14 +126,14 @@ def _read_lexicons(files: Iterable[SourceFile], problems: Problems) -> dict[str,
 def _make_classes(
     specs: Mapping[Dact, FlowSpec], types: CompiledTypes, problems: Problems
 ) -> dict[Dact, Any]:
-    """Create the flow classes, or none if there are problems."""
+    """Create the flow classes by flow name. Return no classes if there are problems."""
     if problems.found:
         return {}
     return {dact: make_flow_class(spec, types.types) for dact, spec in specs.items()}
 
 
 def read_config(defaults: JsonObject, file: SourceFile, problems: Problems) -> DomainConfig:
-    """Merge the valid part of domain.yaml over the defaults."""
+    """Merge the valid parts of domain.yaml over the defaults, and report the invalid parts."""
     body = file.body if is_object(file.body) else None
     if body is None and file.body is not None:
         problems.add(file, (), "should have sections, such as persona:")
@@ -142,7 +142,7 @@ def read_config(defaults: JsonObject, file: SourceFile, problems: Problems) -> D
 
 
 def _name_intents(ontology: OntologyFile, file: SourceFile, problems: Problems) -> dict[str, Family]:
-    """Return the family of each accepted intent name, including the domain's own names for four families."""
+    """Map each accepted intent name to its family. Domains can rename four families."""
     intents = {family.value: family for family in Family}
     for family, name in ontology.intents.items():
         if not name.strip():
@@ -155,7 +155,7 @@ def _name_intents(ontology: OntologyFile, file: SourceFile, problems: Problems) 
 def _assign_policies(
     ontology: OntologyFile, specs: Mapping[Dact, FlowSpec], sources: DomainSources, problems: Problems
 ) -> dict[Dact, type]:
-    """Assign policies to flows. A policy names its flow by `dact`, or a flow names its policy."""
+    """Return the policy classes by flow name. A policy names its flow in `dact`, or a flow names its policy."""
     by_name = {code.cls.__name__: code for code in sources.policies}
     assigned: dict[Dact, PolicyCode] = {}
     for code in sources.policies:

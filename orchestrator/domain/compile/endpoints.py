@@ -86,7 +86,7 @@ def is_surely_not_done(status: int) -> bool:
 
 
 def find_mcp_mistakes(entry: McpEntry) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield each mistake in an MCP server entry, with its key path, or () if it concerns the whole entry."""
+    """Yield each mistake in an MCP server entry, as the path of the wrong key (or ()) and a message."""
     if not (entry.tool and (entry.url or entry.command)):
         yield (), "should name a tool, and its server by url or command"
     if entry.url and entry.command:
@@ -117,7 +117,6 @@ def _server_secret_mistakes(entry: McpEntry) -> Iterator[tuple[tuple[str, ...], 
 
 
 def body_texts(value: Json) -> Iterator[str]:
-    """Yield all strings in a JSON value."""
     if isinstance(value, str):
         yield value
     elif is_object(value):

@@ -28,7 +28,7 @@ from orchestrator.types import Json
 def compile_entities(
     entries: Mapping[str, EntityEntry], services: Services, file: SourceFile, problems: Problems
 ) -> dict[str, Entity]:
-    """Return all entities, with values from the file or from their provider."""
+    """Return the entities by name, with values from the file or from the entity's provider."""
     return {name: _compile_entity(name, entry, services, file, problems) for name, entry in entries.items()}
 
 
@@ -48,7 +48,7 @@ def compile_answers(
 def find_callable(
     name: str, services: Services, file: SourceFile, path: Path, problems: Problems
 ) -> Any | None:
-    """Return the callable `name` of services.py, or report a problem and return None."""
+    """Return the callable `name` of services.py. If there is none, report a problem and return None."""
     found = services.get(name)
     if callable(found):
         return found
@@ -80,7 +80,7 @@ def _compile_entity(
 def _provide(
     provider: Any, entry: EntityEntry, file: SourceFile, path: Path, problems: Problems
 ) -> tuple[EntityValue, ...]:
-    """Call a domain's provider, and report any exception as a problem."""
+    """Return the values from an entity's provider. Report any exception and any invalid result as a problem."""
     try:
         values = list(cast("Iterable[Any]", provider(**entry.options)))
     except Exception as error:  # noqa: BLE001 - a domain's code may raise anything

@@ -75,7 +75,7 @@ def compile_flows(
 def check_dax(
     dact: str, entry: FlowEntry, vocabulary: Vocabulary, file: SourceFile, problems: Problems
 ) -> str:
-    """Return a flow's declared dax, or a proposed dax. Report an invalid dax and return an empty string."""
+    """Return a flow's declared dax, or a proposed dax. Report an invalid dax, and return an empty string for it."""
     acts = vocabulary.acts
     if entry.dax is None:
         family = vocabulary.intents.get(entry.intent or "", Family.CONVERSE)
@@ -95,7 +95,10 @@ def check_dax(
 
 
 def add_edges(spec: FlowSpec, flows: Iterable[FlowSpec], tools: Mapping[ToolId, ToolSpec]) -> FlowSpec:
-    """Return the flow with its edge flows. Default: up to three look-ups that share at least two acts (FS-5)."""
+    """Return the flow with its edge flows.
+
+    Default: up to three look-ups that share at least two acts with it (FS-5).
+    """
     if spec.edge_flows or spec.family in _WITHOUT_EDGES:
         return spec
     near = [
@@ -178,7 +181,7 @@ class _FlowCheck:
             self._add(path, f"no flow outputs {name!r}{suggest(name, given)}")
 
     def _has_skill(self) -> bool:
-        """Return whether a skill can supply inputs that no slot provides."""
+        """Return whether a skill runs the flow. Skills can supply tool inputs that no slot provides."""
         named = self.dact in self.vocabulary.skills
         return self.entry.mode is Mode.SKILL or (self.entry.mode is Mode.AUTO and named)
 
@@ -272,7 +275,7 @@ class _FlowCheck:
             )
 
     def specify(self, dax: str, recipe: tuple[RecipeStep, ...] = ()) -> FlowSpec:
-        """Return the compiled flow, which is meaningful only if there are no problems."""
+        """Return the flow's specification, which is meaningful only if there are no problems."""
         entry = self.entry
         return entry.fill(
             FlowSpec,

@@ -36,7 +36,7 @@ _JSON_SCHEMA = validator_for({"$ref": "https://json-schema.org/draft/2020-12/sch
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file as plain data. `lines`: line numbers, from 1, by path of a key or list item."""
+    """A file's content as plain data. `lines`: line numbers, from 1, by path of a key or list item."""
 
     name: str
     body: Json = None
@@ -57,7 +57,7 @@ class SourceFile:
 
 @dataclass(slots=True)
 class Problems:
-    """The problems found so far. For an invalid value, only the first problem is reported."""
+    """The problems found so far. After a value was found invalid, its further problems are not reported."""
 
     found: list[Problem] = field(default_factory=list[Problem])
     _broken: set[tuple[str, Path]] = field(default_factory=set[tuple[str, Path]])
@@ -76,7 +76,7 @@ class Problems:
         return False
 
     def check_schema(self, file: SourceFile, path: Path, schema: JsonObject) -> bool:
-        """Report a schema that is invalid or not for an object. Return True if the schema is valid."""
+        """Return whether `schema` is a valid JSON Schema for an object, and report a problem if it isn't."""
         if not _JSON_SCHEMA.is_valid(schema):
             # jsonschema is slow to import and to run, but its messages are good
             from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415
@@ -96,7 +96,8 @@ class Problems:
     ) -> Model:
         """Validate `body` at `path` of `file`.
 
-        Report invalid parts, and replace them with values from `fallback`.
+        Report invalid parts. Replace them with values from `fallback`, or remove them if `fallback` lacks the
+        values.
         """
         empty: JsonObject = {}
         body = copy.deepcopy(empty if body is None else body)
@@ -113,7 +114,10 @@ class Problems:
 
 
 def suggest(name: str, known: Iterable[str], *, nearness: float = 0.6) -> str:
-    """Return ``; did you mean 'x'?``, or an empty string if no known name is similar."""
+    """Return ``; did you mean 'x'?``, or an empty string if no known name is similar.
+
+    `nearness`: minimum similarity, from 0 to 1.
+    """
     near = get_close_matches(str(name), [str(one) for one in known], n=1, cutoff=nearness)
     return f"; did you mean {near[0]!r}?" if near else ""
 
@@ -140,7 +144,7 @@ def _explain(model: type[BaseModel], mistake: Any) -> str:
 
 
 def shorten(value: Json) -> str:
-    """Return a value for a message, on one line with up to 60 characters."""
+    """Return a value's representation for a message, cut to about 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "…"
 
@@ -168,7 +172,6 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
 
 
 def _member_of(annotation: Any) -> Any:
-    """Return the item type of a mapping or sequence, or the annotation itself."""
     if typing.get_origin(annotation) is typing.Annotated:
         return _member_of(typing.get_args(annotation)[0])
     arguments = [part for part in typing.get_args(annotation) if part is not Ellipsis]
@@ -176,7 +179,7 @@ def _member_of(annotation: Any) -> Any:
 
 
 def _prune(body: Json, locations: list[Path], fallback: Json) -> Json:
-    """Remove invalid parts, starting with the last list items so that indices stay valid."""
+    """Remove or replace the invalid parts, starting with the last list items so that indices stay valid."""
     for location in sorted({_clean(location) for location in locations}, key=_order, reverse=True):
         if not location:
             replacement: Json = fallback or JsonObject()
@@ -190,7 +193,7 @@ def _order(location: Path) -> list[tuple[bool, int, str]]:
 
 
 def _remove(body: Json, location: Path, fallback: Json) -> None:
-    """Remove the deepest existing part of `location`, or restore the value of `fallback`."""
+    """Remove the deepest existing part of `location`, or restore its value from `fallback`."""
     current: Any = body
     spare: Any = fallback
     deepest: tuple[Any, str | int, Json] | None = None

@@ -20,7 +20,7 @@ _NOT = "not "
 class RecipeCheck:
     """A check of one Plan flow's steps.
 
-    `families`: families by intent. `seen`: flows of the steps so far, by step name.
+    `families`: flow families by intent name. `seen`: flows of the steps checked so far, by step name.
     """
 
     dact: str

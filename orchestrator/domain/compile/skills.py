@@ -12,7 +12,7 @@ from orchestrator.domain.schema import FlowEntry, SkillEntry
 from orchestrator.types import Dact, JsonObject, ToolId
 
 MOST_TOOLS = 3
-"""Maximum number of its flow's tools that a skill can use."""
+"""Maximum number of tools that a skill can use."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from orchestrator.domain.tool_schema import Tag, ToolEntry, ToolsFile
 from orchestrator.types import JsonObject, ToolId, is_list, is_object
 
 Services = Mapping[str, Any]
-"""Public names of a domain's services.py."""
+"""Public objects of a domain's services.py, by name."""
 
 
 def compile_tools(
@@ -95,7 +95,7 @@ def _check_later(tool_id: str, entry: ToolEntry, file: SourceFile, problems: Pro
 
 
 def _check_rows(tool_id: str, entry: ToolEntry, file: SourceFile, problems: Problems) -> None:
-    """Check that the output schema declares the rows with their key and fields."""
+    """Check that the output schema declares the rows, with their key and fields."""
     if entry.rows is None:
         return
     path = ("tools", tool_id, "rows")
