@@ -111,7 +111,7 @@ def _labels(changes: Sequence[Change], kind: ChangeKind) -> list[str]:
 
 
 def begin_step(context: TurnContext, flow: BaseFlow) -> None:
-    """When a step first runs, fill its slots with the plan's current values."""
+    """Fill a step's slots with the plan's current values when the step first runs."""
     plan = context.state.stack.plan_of(flow)
     step = plan.step_of(flow.flow_id) if plan is not None else None
     if plan is None or step is None or flow.progress.begun:
