@@ -38,7 +38,7 @@ from orchestrator.turns.repair import GONE_ON, REPAIRED, Mark, SignedOrder
 from orchestrator.types import FlowId, JsonObject, ToolId, is_list, is_object
 
 PROPOSAL = "proposal"
-"""Name of the action of system turns that deliver a proposal."""
+"""The name of the action of system turns that deliver a proposal."""
 
 
 class Decision(StrEnum):

@@ -55,7 +55,7 @@ def put_off(context: TurnContext, *requests: str) -> None:
 
 
 def report_awaited(context: TurnContext, flow: BaseFlow) -> None:
-    """Tell the user that the flow cannot change while its call is in progress."""
+    """Explain that the flow cannot change while its call is in progress."""
     what = _name_call(context, flow)
     context.tell(NoticeKind.AWAITING, flow_id=flow.flow_id, what=what, message="", again=True)
 

@@ -106,7 +106,7 @@ class SkillSpec:
     """The instructions and tools that a language model uses to execute a flow (PX-5).
 
     Attributes:
-        criteria: what the result must satisfy, for the model's review of its own result.
+        criteria: the conditions that a result must meet when the model reviews it.
         components: built-in tools, from `COMPONENT_NAMES`.
         language: the language of the code that the skill writes, or None.
         reflect: True if the model reviews its result.
