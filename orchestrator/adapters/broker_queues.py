@@ -16,7 +16,7 @@ A RabbitMQ policy sets the limits and the dead-letter exchange, so senders can d
 
 
 class SharedQueue(Queue):
-    """A queue that is declared only if it doesn't exist.
+    """A queue that is declared on RabbitMQ only if it doesn't exist.
 
     RabbitMQ rejects a second declaration that has different arguments.
     """

@@ -70,7 +70,7 @@ class _Follower:
 
 
 class EventFeed:
-    """A feed for any number of followers, with one Redis connection.
+    """A feed for any number of followers.
 
     Args:
         inbox: tells whether a turn has ended. The feed skips the stored token events of ended turns.
@@ -139,7 +139,10 @@ class EventFeed:
         return end if after is None else min(after, end)
 
     async def _hear(self, follower: _Follower) -> AsyncGenerator[Event]:
-        """Yield live events until the log must be read again."""
+        """Yield live events until the log must be read again.
+
+        Skip the stored tokens of a turn that has ended.
+        """
         comes_late = True
         async for event in follower.subscription:
             if event.type == LOOK:
@@ -159,7 +162,7 @@ class EventFeed:
     async def _has_ended(self, tenant_id: TenantId, turn_id: TurnId | None) -> bool:
         """Return whether the turn has ended.
 
-        If the turn's worker died, Redis may still have its tokens.
+        After a worker's death, Redis can still have the tokens of a turn that has ended.
         """
         if turn_id is None:
             return False

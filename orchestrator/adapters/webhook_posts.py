@@ -39,7 +39,7 @@ class WebhookPosts:
         )
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> DeliveryResult:
-        """Post once. Return the failure, instead of raising it, if the post times out or fails."""
+        """Post once. Return timeouts, connection errors and error statuses as `DeliveryFailed`."""
         try:
             async with asyncio.timeout(self._timeout_s):
                 answer = await self._client.post(url, headers=dict(headers), content=body)

@@ -37,7 +37,7 @@ def import_services(folder: Path, problems: Problems) -> dict[str, Any]:
 
 
 def import_internal_flows(folder: Path, problems: Problems) -> dict[str, Any]:
-    """Return the definitions in internal_flows.py by name.
+    """Return the classes and functions that internal_flows.py defines, by name.
 
     Return an empty dict if the file is missing or can't be imported.
     """
@@ -105,7 +105,7 @@ def _import(folder: Path, name: str, problems: Problems) -> ModuleType | None:
 
 
 def _line_in(error: BaseException, path: Path) -> int | None:
-    """Return the last line number of `path` in the error's traceback, or None if `path` is not in it."""
+    """Return the line of `path` that caused the error, or None if the traceback doesn't contain `path`."""
     if isinstance(error, SyntaxError) and error.filename == str(path):
         return error.lineno
     frames = traceback.extract_tb(error.__traceback__)

@@ -63,7 +63,7 @@ def load_domain(name_or_path: str | Path) -> LoadedDomain:
 
 
 def check_domain(name_or_path: str | Path) -> list[Problem]:
-    """Return all problems of a domain folder, or an empty list if the domain can be loaded."""
+    """Return all problems of a domain, or an empty list if the domain can be loaded."""
     problems = Problems()
     _load(name_or_path, problems)
     return problems.found
@@ -169,7 +169,10 @@ def _read_mapping(folder: Path, name: str, problems: Problems) -> SourceFile:
 
 
 def _read_configuration(folder: Path, problems: Problems) -> SourceFile:
-    """Read domain.yaml, and add the domain's prompts as a section."""
+    """Read domain.yaml, and add the domain's prompts as a section.
+
+    Invalid prompts are reported and left out.
+    """
     file = _read_mapping(folder, "domain.yaml", problems)
     try:
         prompts = read_prompts(folder / "prompts")
@@ -218,7 +221,7 @@ def _read_skills(folder: Path, problems: Problems) -> dict[str, SkillSource]:
 def _split_skill(text: str, name: str, problems: Problems) -> SkillSource:
     """Split a skill into its front matter, between two lines of dashes, and its body.
 
-    Line numbers count from the top of the file.
+    Line numbers count from the top of the file. Missing front matter is reported.
     """
     parts = _FENCE.split(text, maxsplit=2)
     if len(parts) < 3 or parts[0].strip():

@@ -45,7 +45,10 @@ for _kind, (_pattern, _first) in _RESOLVERS.items():
 
 
 def read_text(path: FilePath, name: str, problems: Problems) -> str | None:
-    """Return a file's text, or report a problem and return None if the file can't be read."""
+    """Return a file's text.
+
+    If the file is unreadable, too large or not UTF-8, report the problem and return None.
+    """
     file = SourceFile(name)
     try:
         if path.stat().st_size > MAX_FILE_BYTES:

@@ -79,7 +79,10 @@ def _effort(request: ChatRequest) -> Effort | None:
 
 
 def _room_for_thought(model: Model[Any], effort: Effort | None) -> int:
-    """Return the tokens to reserve for thinking, which providers count against the answer's limit."""
+    """Return the number of tokens to reserve for thinking, or 0 if the model doesn't think.
+
+    Providers count thinking against the answer's limit.
+    """
     thinks = effort is not None and bool(model.profile.get("supports_thinking", False))
     return _THOUGHT[effort] if effort is not None and thinks else 0
 

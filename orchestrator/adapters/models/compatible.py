@@ -64,7 +64,7 @@ class _NormalizedStream(OpenAIStreamedResponse):
 
 
 def raise_error_member(body: Json, model_name: str) -> None:
-    """Raise the error in a response, if any. Some gateways send errors with status 200."""
+    """Raise the error in a response without choices, if any. Some gateways send errors with status 200."""
     error: Json = body.get("error")
     if not error or body.get("choices"):
         return

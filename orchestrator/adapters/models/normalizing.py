@@ -26,7 +26,7 @@ _ENDINGS = {
 
 
 def normalize_completion(body: Json) -> JsonObject:
-    """Return a normalized completion. Raises ValueError if the body contains no completion."""
+    """Return a normalized completion with the first choice. Raises ValueError if the body has no choice."""
     body = _object(body)
     choices = _objects(body.get("choices"))
     if not choices:
@@ -63,13 +63,19 @@ def _listed_calls(message: JsonObject) -> list[JsonObject]:
 
 
 def _written_calls(text: str) -> list[JsonObject]:
-    """Return the tool calls in a text. Servers without a tool-call parser don't extract them."""
+    """Return the tool calls in `<tool_call>` elements of a text.
+
+    Servers without a tool-call parser leave these elements in the text.
+    """
     found = (_read_object(match[1]) for match in _WRITTEN_CALL.finditer(text))
     return [{"function": call} for call in found if call is not None]
 
 
 def _misplaced_object(message: JsonObject) -> str:
-    """Return the JSON object that a server sent as a thought, or an empty string."""
+    """Return the text of a thought that is a JSON object, or an empty string.
+
+    Some servers send the answer as a thought.
+    """
     thoughts = (message[name].strip() for name in _thoughts(message))
     return next((thought for thought in thoughts if _read_object(thought) is not None), "")
 
@@ -169,7 +175,10 @@ class ChunkNormalizer:
         } | _signature(piece)
 
     def _place(self, index: Json, given: str | None, name: str | None, arguments: str) -> int:
-        """Return the index of a part's call: the call with the same index, or a new call."""
+        """Return the place of the call that a part belongs to, or of a new call.
+
+        A part begins a new call if its index is new, its ID differs, or it has a name after complete arguments.
+        """
         known = [at for at, call in enumerate(self._places) if call.index == index]
         if known:
             call = self._places[known[-1]]
@@ -233,7 +242,7 @@ def _usage(usage: Json) -> JsonObject | None:
 
 
 def _ending(reason: Json) -> str | None:
-    """Return the API's finish reason, or None if the answer continues."""
+    """Return the API's finish reason, or None if the answer continues. Unknown reasons become `stop`."""
     name = _name(reason)
     return None if name is None else _ENDINGS.get(name, "stop")
 
@@ -306,5 +315,8 @@ def _thoughts(message: JsonObject) -> JsonObject:
 
 
 def _signature(call: Mapping[str, Json]) -> JsonObject:
-    """Return the provider's signature of a call, which later requests must repeat unchanged."""
+    """Return the member with the provider's signature of a call, if any.
+
+    Later requests must repeat the signature unchanged.
+    """
     return {"extra_content": call["extra_content"]} if call.get("extra_content") else {}

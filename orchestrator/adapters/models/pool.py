@@ -233,7 +233,10 @@ class ModelPool:
 
 
 def open_embedder(settings: Settings, closing: AsyncExitStack) -> Embedder:
-    """Return the configured embedder. `closing` closes its connections."""
+    """Return the configured embedder with a local fallback, or the local embedder if none is configured.
+
+    `closing` closes the embedder's connections.
+    """
     endpoint = read_endpoints(settings).get(DEFAULT_PROVIDER) if settings.embedding_model else None
     if endpoint is None:
         return HashingEmbedder()

@@ -27,7 +27,7 @@ class TrainedFiles:
         self._folder = folder
 
     def require_writable(self) -> None:
-        """Raise Unavailable if the folder is not writable, for callers that only fill the folder."""
+        """Create the folder. Raise Unavailable if it is not writable, for callers that only fill the folder."""
         try:
             self._folder.mkdir(mode=0o755, parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self._folder):

@@ -21,9 +21,9 @@ TOKEN_STEP = 1 << 32
 async def lock_lane(
     connection: AsyncConnection, session_id: SessionId, tenant_id: TenantId | None = None
 ) -> Row[Any] | None:
-    """Lock the lane until the transaction ends.
+    """Lock the lane until the transaction ends. Return the lane's row, or None if it doesn't exist.
 
-    Return the lane's row, or None if the tenant has no such lane.
+    `tenant_id`: the lane must belong to this tenant. Default: any tenant.
     """
     query = select(lanes).where(lanes.c.session_id == session_id).with_for_update()
     if tenant_id is not None:

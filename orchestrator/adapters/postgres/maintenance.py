@@ -109,7 +109,10 @@ class PostgresMaintenance:
         return [SessionId(name) for (name,) in rows]
 
     async def delete_session(self, tenant_id: TenantId, session_id: SessionId) -> None:
-        """Delete a session with all its data. A running turn of the session can no longer commit."""
+        """Delete a session with all its data, including memories of an anonymous user.
+
+        A running turn of the session can no longer commit.
+        """
         names = {"session": session_id, "tenant": tenant_id}
         async with self._database.transaction() as connection:
             for table in ("internal_runs", "sessions"):  # foreign keys delete the rest
@@ -119,7 +122,7 @@ class PostgresMaintenance:
             await _delete_user(connection, tenant_id, owner_of(None, session_id))
 
     async def delete_user(self, tenant_id: TenantId, user_id: UserId) -> None:
-        """Delete a user's preferences and documents."""
+        """Delete a user's documents and preferences, including marks of forgotten preferences."""
         async with self._database.transaction() as connection:
             await _delete_user(connection, tenant_id, user_id)
 

@@ -55,12 +55,11 @@ class WorkerRegistry:
         self._announce = redis.register_script(read_script("announce"))
 
     async def announce(self, process: RegisteredProcess) -> None:
-        """Add or renew an entry. Raises Unavailable."""
+        """Add or renew the process's entry. Raises Unavailable."""
         with translated():
             await self._announce(keys=[PROCESSES], args=[_packed(process), KNOWN_FOR_MS])
 
     async def leave(self, process: RegisteredProcess) -> None:
-        """Remove an entry. Raises Unavailable."""
         with translated():
             await self._redis.zrem(PROCESSES, _packed(process))
 

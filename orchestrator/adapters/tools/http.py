@@ -211,7 +211,10 @@ def _translate(tool: ToolSpec, error: httpx2.HTTPError | AnswerTooLong) -> ToolF
 
 
 def _retry_after_s(value: str | None) -> float | None:
-    """Parse a Retry-After header with seconds or an HTTP date. Return None for other values."""
+    """Return the wait in a Retry-After header, in seconds. The header contains seconds or an HTTP date.
+
+    Return None for other values.
+    """
     if value is None:
         return None
     if value.strip().isdecimal():

@@ -147,7 +147,10 @@ class _Filler:
         return template
 
     def fill_header(self, template: str) -> str | None:
-        """Return a header's text, or None if one of its inputs is missing."""
+        """Return a header's text, or None if one of its inputs is missing.
+
+        Raises ToolFailure if the text contains characters that headers can't contain.
+        """
         if self._lacks_input(template):
             return None
         give = self._credentials.__getitem__
@@ -157,7 +160,10 @@ class _Filler:
         return text
 
     def fill_path(self, template: str) -> str:
-        """Return the tool's URL with its inputs filled in. An input can't leave its path segment."""
+        """Return the tool's URL with its inputs filled in. An input can't leave its path segment.
+
+        Raises ToolFailure if an input is missing or unsuitable.
+        """
         if self._lacks_input(template):
             raise self._refuse()
         url = fill_placeholders(template, self._segment, self._variable)

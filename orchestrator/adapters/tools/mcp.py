@@ -214,7 +214,10 @@ def _types(value: Json) -> set[str]:
 
 
 def read_result(result: CallToolResult) -> Json:
-    """Return the structured content, the JSON object in a single text, or all texts and other blocks."""
+    """Return the structured content, or the JSON object in a single text.
+
+    If the result has neither, return its joined texts and its other content blocks.
+    """
     if result.structured_content is not None:
         return result.structured_content
     blocks = result.content

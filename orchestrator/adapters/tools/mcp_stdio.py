@@ -112,7 +112,7 @@ class _Edges(NamedTuple):
 
 
 async def _lines(stream: asyncio.StreamReader) -> AsyncIterator[bytes | _Edges]:
-    """Yield lines.
+    """Yield lines that end with a newline.
 
     For lines beyond the stream's limit, yield only their start and end, and discard the rest.
     """

@@ -94,7 +94,10 @@ async def _take_turn(
 
 
 async def fail_gap(database: Database, session_id: str, gap_timeout_s: float, word: WordFor) -> None:
-    """Fail a turn that has waited too long for its predecessor, so that later turns can run (RT-5)."""
+    """Fail a turn that has waited too long for its predecessor, so that later turns can run (RT-5).
+
+    Do nothing if a worker holds the lane.
+    """
     async with database.transaction() as connection:
         lane = await lock_lane(connection, SessionId(session_id))
         if lane is None or lane.lease_until is not None:

@@ -113,7 +113,10 @@ WHOLE_EVERY_EPOCHS = 16
 
 
 def _state_arguments(lease: Lease, commit: TurnCommit) -> dict[str, Any]:
-    """Return arguments with the full state, or with only the diff if the diff is much smaller."""
+    """Return arguments with the full state, or with only the diff.
+
+    The diff suffices if it has at most half the size of the state and the commit needs no full state.
+    """
     state, diff, outline = commit.state, commit.diff, commit.outline
     due = commit.snapshot or lease.state is None or (lease.epoch + 1) % WHOLE_EVERY_EPOCHS == 0
     whole = due or 2 * len(diff) > len(state)

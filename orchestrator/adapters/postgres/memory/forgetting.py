@@ -83,7 +83,7 @@ class PostgresForgetting:
         ]
 
     async def take_out(self, tenant_id: TenantId, session_id: SessionId, unwanted: Unwanted) -> bool:
-        """Remove `unwanted` content from a session's data.
+        """Remove `unwanted` content from a session's data. Return True if the data no longer has this content.
 
         Return False, without changes, while a turn or run of the session is active.
         """
@@ -127,7 +127,7 @@ class PostgresForgetting:
     async def finish(
         self, tenant_id: TenantId, owner: UserId, forgotten: list[Preference], until: float
     ) -> None:
-        """Erase the forgotten preferences, and inferred preferences with the same content.
+        """Erase the user's forgotten preferences, and inferred preferences with the same content as `forgotten`.
 
         Forgotten rules and playbooks keep their keys.
         """

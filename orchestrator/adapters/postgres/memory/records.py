@@ -70,7 +70,10 @@ class PostgresCollections:
         after: tuple[TenantId, str] = (TenantId(""), ""),
         limit: int = 500,
     ) -> list[tuple[TenantId, str, JsonObject]]:
-        """Return documents that contain `where`, with tenant and key, ordered by both and starting after `after`."""
+        """Return up to `limit` documents that contain `where`, each with its tenant and key.
+
+        The documents are ordered by tenant and key, starting after `after`.
+        """
         place = (records.c.tenant_id, records.c.key)
         query = (
             select(*place, records.c.document)

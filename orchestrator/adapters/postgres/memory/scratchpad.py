@@ -51,7 +51,10 @@ class PostgresScratchpadArchive:
         return [Entry.from_json(body) for (body,) in reversed(rows)]
 
     async def load_all(self, session_ids: Collection[SessionId]) -> dict[SessionId, list[Entry]]:
-        """Return the entries of many sessions, omitting sessions without entries."""
+        """Return up to `CAPACITY` entries per session, least recently saved first.
+
+        Sessions without entries are omitted.
+        """
         query = select(_COLUMNS.session_id, _COLUMNS.body).where(_COLUMNS.session_id == any_of(session_ids))
         found: dict[SessionId, list[Entry]] = {}
         for row in await self._database.read_all(query.order_by(_COLUMNS.used_at)):

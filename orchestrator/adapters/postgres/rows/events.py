@@ -23,7 +23,10 @@ def write_events(told: Sequence[Event], turn_id: TurnId) -> str:
 async def read_events(
     database: Database, session_id: SessionId, *where: ColumnElement[bool], after: int, limit: int
 ) -> list[Event]:
-    """Return up to `limit` events of a session with numbers above `after`, in order. Raises Unavailable."""
+    """Return up to `limit` events of a session with numbers above `after`, in order. Raises Unavailable.
+
+    `where`: further conditions on the rows.
+    """
     query = (
         select(events)
         .where(events.c.session_id == session_id, events.c.number > after, *where)

@@ -134,7 +134,10 @@ class PostgresInbox:
     async def _already_there(
         self, submission: Submission, violation: psycopg.errors.UniqueViolation
     ) -> Receipt:
-        """Return the receipt of the turn with the same key, or raise Refused if the sequence number is in use."""
+        """Return the receipt of the turn with the same idempotency key.
+
+        Raises Refused if the sequence number is in use, or `violation` for any other conflict.
+        """
         if submission.idempotency_key is not None:
             async with self._database.transaction() as connection:
                 earlier = await _find_by_key(connection, submission)
@@ -155,7 +158,10 @@ class PostgresInbox:
         return await self._submit_first(submission)
 
     async def _submit_first(self, submission: Submission) -> Receipt:
-        """Create the session if the submission permits it, then submit the turn."""
+        """Create the session if the submission permits it, then submit the turn.
+
+        Raises NotFound if it doesn't, or InvalidInput if the submission names no domain.
+        """
         if not submission.create_session:
             raise NotFound("session", submission.session_id)
         if submission.domain is None:

@@ -72,7 +72,10 @@ class PostgresTurnSearch:
         return [dict(zip(_OF_DAY, row, strict=True)) for row in rows]
 
     async def by_user(self, tenant_id: TenantId, *, since: datetime, limit: int) -> list[JsonObject]:
-        """Return the number of turns, failures and the cost of up to `limit` users, most expensive user first."""
+        """Return turns, failures, cost and other metrics of up to `limit` users, most expensive first.
+
+        All sessions without a user count as one user.
+        """
         arguments = _span(tenant_id, since, None, MOST_COUNTED) | {"most_found": limit}
         rows = await self._database.fetch_all(statement("turns_by_user"), arguments)
         return [dict(zip(_OF_USER, row, strict=True)) for row in rows]
