@@ -200,7 +200,6 @@ async def open_model(
 
 
 async def explain_sentence(sentence: str, domain: str, model: str | None) -> JsonObject:
-    """Explain how a domain's NLU interprets a sentence. See `lab.evaluation.explain`."""
     loaded = load_domain(domain)
     use = PromptUse()
     problems: list[Json] = []

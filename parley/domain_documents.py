@@ -1,5 +1,3 @@
-"""Upload of a domain's documents to a private stack."""
-
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path

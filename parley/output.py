@@ -119,7 +119,6 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def as_lines(facts: Mapping[str, Any]) -> str:
-    """Format each name and value on a separate line."""
     return "\n".join(f"{name:<12} {'' if value is None else value}" for name, value in facts.items())
 
 

@@ -44,7 +44,6 @@ def list_samples(slot: SlotSpec, domain: Domain, today: date) -> Sequence[Sample
 
 
 def _read_samples(slot: SlotSpec, domain: Domain) -> Iterator[Sample]:
-    """Yield the samples that the ontology lists for the slot."""
     for text in slot.samples:
         judged = domain.slot_types.validate(text, slot)
         is_known = isinstance(judged, Valid) and slot.entity is None

@@ -77,7 +77,6 @@ def _environment() -> Iterator[tuple[str, ...]]:
 
 
 def describe_form(field: FieldInfo) -> str:
-    """Return the unit or format of a setting."""
     parts = get_args(field.annotation)
     notes = [*field.metadata, *(note for part in parts for note in getattr(part, "__metadata__", ()))]
     for form in (note for note in notes if isinstance(note, Form)):

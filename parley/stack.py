@@ -153,7 +153,6 @@ def _import_roles() -> None:
 
 
 def note_models(say: Callable[[str], None]) -> None:
-    """Report the configured models and their problems."""
     # Slow to import: loads the settings of all processes.
     from parley.diagnosis.surroundings import examine_models  # noqa: PLC0415
 

@@ -1,5 +1,3 @@
-"""`parley bench`: run a benchmark of the checkout by name."""
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""`parley eval`: run a domain's test conversations through the Agent and measure the results."""
-
 from __future__ import annotations
 
 import asyncio
@@ -164,7 +162,6 @@ def _try_faults(
 
 
 def _end(report: DomainReport, *, as_json: bool) -> None:
-    """Print the report and exit with status 1 if it has findings."""
     _print_report(report, as_json=as_json)
     if report.findings:
         raise typer.Exit(1)

@@ -1,5 +1,3 @@
-"""`parley explain`: show how NLU interprets a message."""
-
 import asyncio
 from typing import Annotated
 

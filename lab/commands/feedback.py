@@ -1,5 +1,3 @@
-"""`parley feedback`: user feedback on answers, and test cases made from it."""
-
 from pathlib import Path
 from typing import Annotated
 

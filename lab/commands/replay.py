@@ -1,5 +1,3 @@
-"""`parley replay`: replay finished turns, and show differences."""
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""`parley soak`: a soak test with real faults, on temporary stores."""
-
 import random
 import shutil
 import tempfile

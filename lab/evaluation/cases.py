@@ -1,5 +1,3 @@
-"""Addition of test cases to files of conversations."""
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -114,7 +114,6 @@ async def evaluate(
 
 
 def report_wrong(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield lines about each turn that differs from its expectations."""
     for outcome in outcomes:
         for place, turn in enumerate(outcome.turns, start=1):
             if turn.faults:
@@ -214,7 +213,6 @@ def observe(turn: JsonObject, signals: Sequence[Signal]) -> JsonObject:
 
 
 def find_faults(expect: ExpectEntry, observed: JsonObject) -> Iterator[str]:
-    """Yield a sentence for each difference between the expected and the observed results."""
     for name in ("kind", "flow", "flows", "completed", "tools", "ambiguity"):
         wanted: Json = getattr(expect, name)
         wanted = list(wanted) if isinstance(wanted, tuple) else wanted

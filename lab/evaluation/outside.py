@@ -13,7 +13,6 @@ RESET = "evaluations/reset.py"
 """Path of the file that defines a domain's `reset` function, relative to the domain's folder."""
 
 Reset = Callable[[], Awaitable[None]]
-"""A function that resets services to their initial state."""
 
 
 def read_reset(folder: str | Path) -> Reset | None:

@@ -1,5 +1,3 @@
-"""The report of an evaluation, as a self-contained HTML page."""
-
 from collections.abc import Sequence
 from pathlib import Path
 

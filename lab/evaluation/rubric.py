@@ -66,7 +66,6 @@ class Judge:
 
 
 def verdicts_schema(count: int) -> JsonObject:
-    """Return a JSON Schema for verdicts on `count` criteria."""
     verdict = closed(met={"type": "boolean"}, why=bounded_text(LONGEST_REASON))
     return closed(verdicts={**list_of(verdict, count), "minItems": count})
 

@@ -64,7 +64,6 @@ class PromptUse:
 
     @property
     def figures(self) -> JsonObject:
-        """The number of calls and the average number of tokens per call, by prompt ID."""
         return {
             name: {"calls": calls, "tokens_a_call": round(self.tokens[name] / calls)}
             for name, calls in sorted(self.calls.items())
@@ -126,7 +125,6 @@ def describe_run(
 
 
 def keep(run: JsonObject, folder: Path) -> Path:
-    """Store a run in a file with the run's name, and return the file's path."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{run['run']}.json"
     path.write_bytes(orjson.dumps(run, option=orjson.OPT_INDENT_2))

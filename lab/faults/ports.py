@@ -349,8 +349,6 @@ class _Babbler:
 
 
 class NonsensePool(ModelPool):
-    """A model pool whose only model is a `_Babbler`."""
-
     def __init__(self, ports: Ports) -> None:
         super().__init__({}, model="nonsense")
         self._ports = ports

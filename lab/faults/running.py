@@ -93,7 +93,6 @@ class Course:
         return next((one for one in reversed(self.heard[:until]) if one.displays), None)
 
     def effects_in(self, turn: int) -> list[Call]:
-        """Return the turn's executed calls with declared side effects."""
         return [call for call in self.done if call.turn == turn and call.has_effect]
 
 
@@ -310,7 +309,6 @@ class Talk:
         return turn_object(await self._inbox.turn(DEFAULT_TENANT, turn_id))
 
     async def _break_in(self, fault: Fault) -> None:
-        """Submit a fault's message while a turn is running."""
         stops = fault.kind is FaultKind.INTERRUPTED
         said = TurnInput(text=NEVER_MIND if stops else fault.at.partition(": ")[2])
         if_busy = IfBusy.INTERRUPT if stops else IfBusy.UNDERSTAND

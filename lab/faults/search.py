@@ -27,8 +27,6 @@ _OWN = frozenset({"journal", "commit"})
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A conversation and the faults to inject into it."""
-
     name: str
     conversation: ConversationEntry
     faults: tuple[Fault, ...]
@@ -85,7 +83,6 @@ class Share:
 
 
 async def try_case(sounds: Sounds, case: Case) -> tuple[list[Finding], list[Heard]]:
-    """Run and grade a case. Return its findings, and its turns as the user saw them."""
     sound = await sounds.of(case.conversation, with_model=case.needs_model)
     talk = await sounds.workers.take(
         case.conversation,
@@ -199,7 +196,6 @@ class Search:
     kinds: Collection[FaultKind] = tuple(FaultKind)
 
     async def look(self, part: slice = slice(None)) -> Share:
-        """Run a slice of the cases and return its results."""
         with progress("faults") as counted:
             return await self._look(part, counted)
 

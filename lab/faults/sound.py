@@ -44,7 +44,6 @@ class Sound:
             self.most |= store
 
     def mask(self, text: str) -> str:
-        """Return the text, with words that differ between runs masked."""
         masked = _WORD.sub(lambda found: found[0] if found[0] in self._stable else _CHANGING, text)
         return _IN_PIECES.sub(_CHANGING, masked)
 

@@ -67,8 +67,6 @@ class Verdict:
 
 @dataclass
 class Figures:
-    """The verdicts of many conversations."""
-
     verdicts: list[Verdict]
 
     def count(self, fault: Fault) -> int:
@@ -100,7 +98,6 @@ def mask_references(text: str) -> str:
 
 
 async def take(talk: Conversation, move: Move) -> JsonObject:
-    """Submit a move, which is a message or a click, to the conversation. Return the turn object."""
     if move.action is None:
         return await talk.say(move.text)
     return await talk.act(move.action["name"], move.action["payload"])

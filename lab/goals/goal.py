@@ -163,9 +163,7 @@ class World(Protocol):
 
     def model_slots(self, slots: Mapping[str, Any]) -> Values: ...
 
-    def invent(self, slot: str, chance: Random) -> Any:
-        """Return a random value for a slot."""
-        ...
+    def invent(self, slot: str, chance: Random) -> Any: ...
 
     def changeable(self, wish: Wish) -> Sequence[str]:
         """Return the slots that the user may change."""

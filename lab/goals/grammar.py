@@ -97,7 +97,6 @@ def expand(pattern: str, chance: Random) -> str:
 
 
 def _count(pattern: str) -> int:
-    """Return the number of sentences that a pattern can become, not counting different field values."""
     inner = _INNERMOST.search(pattern)
     if inner is None:
         return 1

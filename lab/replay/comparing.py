@@ -68,7 +68,6 @@ def _places(then: Json, now: Json, at: str = "") -> Iterator[JsonObject]:
 
 
 def _decided(result: JsonObject, signals: Sequence[JsonObject]) -> JsonObject:
-    """Return a turn's decisions by aspect."""
     if "flows" not in result:
         return {"system": {name: one for name, one in result.items() if name not in {"seq", "epoch"}}}
     question = result["ambiguity"] or {}

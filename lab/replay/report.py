@@ -1,5 +1,3 @@
-"""Replay reports: creation, storage, output and allowed differences."""
-
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
@@ -80,7 +78,6 @@ def count_forbidden(report: JsonObject, aspects: Collection[str]) -> int:
 
 
 def keep(report: JsonObject, folder: Path) -> Path:
-    """Store a report with the domain's evaluations, and return the file."""
     place = folder / report["domain"] / REPLAYS
     place.mkdir(parents=True, exist_ok=True)
     path = place / f"{report['replay']}.json"
@@ -90,7 +87,6 @@ def keep(report: JsonObject, folder: Path) -> Path:
 
 
 def tell(report: JsonObject) -> Iterator[str]:
-    """Yield lines with the differences by turn, and a summary."""
     for turn in report["different"][:MOST_TOLD]:
         mark = (
             " (allowed)"

@@ -220,7 +220,6 @@ def _take(parts: Sequence[Sequence[SessionId]], taken: Any) -> Iterator[Sequence
 
 
 def _run(setup: Setup, parts: Sequence[Sequence[SessionId]], taken: Any, writer: Any) -> None:
-    """Replay the parts that this child process claims, and write the results to `writer`."""
     take = _take(parts, taken)
     asyncio.run(replay_parts(setup, take, lambda outcome: writer.send_bytes(orjson.dumps(outcome))))
     writer.close()

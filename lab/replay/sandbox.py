@@ -157,7 +157,6 @@ class RecordedPreferences(PostgresPreferences):
         self._read: dict[tuple[TenantId, UserId], list[Preference]] = {}
 
     async def look_up(self, sessions: Iterable[RecordedSession]) -> None:
-        """Load the preferences of the sessions' users."""
         whose = ((one.tenant_id, owner_of(one.user_id, one.root or one.session_id)) for one in sessions)
         self._read = await self.of_users([*dict.fromkeys(whose)])
 

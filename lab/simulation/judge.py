@@ -17,8 +17,6 @@ Records = Mapping[str, Mapping[str, JsonObject]]
 
 
 class Judge:
-    """A grader for the turns of one goal."""
-
     def __init__(self, domain: Domain, goal: Goal) -> None:
         self._domain, self._goal = domain, goal
         self._acting = find_acting(goal.flow, domain)
@@ -90,7 +88,6 @@ def _values_of_frame(turn: JsonObject) -> JsonObject:
 def _find_wrong_results(
     tool: ToolId, data: JsonObject, written: Sequence[tuple[str, JsonObject]], wanted: Sequence[JsonObject]
 ) -> Iterator[str]:
-    """Yield messages about results and created documents whose values differ from the goal."""
     made = [
         (f"{tool} returned", data),
         *((f"{collection} got", document) for collection, document in written),

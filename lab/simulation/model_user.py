@@ -1,5 +1,3 @@
-"""A simulated user played by a language model."""
-
 from __future__ import annotations
 
 from typing import cast

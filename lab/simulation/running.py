@@ -104,15 +104,12 @@ class _Pursuit:
 
 
 class _Talk:
-    """A conversation of a user who pursues goals one after another."""
-
     def __init__(self, simulator: Simulator, user: User, given_up: Counter[str]) -> None:
         self._simulator, self._user, self._given_up = simulator, user, given_up
         self._conversation = simulator.converse()
         self.turns: list[TurnOutcome] = []
 
     async def pursue(self, goal: Goal) -> None:
-        """Converse until the user reaches or abandons the goal."""
         judge, pursuit = Judge(self._simulator.loaded.domain, goal), _Pursuit()
         move = await self._user.begin(goal)
         while move is not None and not pursuit.is_long:
@@ -131,7 +128,6 @@ class _Talk:
             self._blame(goal, pursuit)
 
     async def _take(self, move: Move, judge: Judge, pursuit: _Pursuit) -> None:
-        """Send a message and grade its turn."""
         seen, before = len(self._simulator.signals), deepcopy(self._records)
         turn = await self._conversation.say(move.text)
         signals = self._simulator.signals[seen:]
@@ -179,7 +175,6 @@ class _Talk:
 
 
 def _find_new(before: Records, after: Records) -> Sequence[tuple[str, JsonObject]]:
-    """Return the documents that are only in `after`, with their collections."""
     return [
         (collection, document)
         for collection, documents in after.items()

@@ -29,8 +29,6 @@ class Purpose(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A user's message and its purpose."""
-
     text: str
     purpose: Purpose
 

@@ -41,8 +41,6 @@ class Tally:
 
 @dataclass(slots=True)
 class Booker:
-    """A client that runs conversations one after another."""
-
     client: AsyncClient
     name: str
     chance: random.Random

@@ -58,7 +58,6 @@ def snapshot(database_url: str) -> Iterator[psycopg.Connection]:
 
 
 def read_history(connection: psycopg.Connection) -> History:
-    """Read the history of all sessions."""
     history: History = defaultdict(SessionHistory)
     for session, epoch in connection.execute("SELECT session_id, epoch FROM lanes"):
         history[session].epoch = epoch
@@ -88,7 +87,6 @@ def check(history: History, accepted: AbstractSet[str]) -> list[str]:
 
 
 def check_session(session: SessionHistory) -> list[str]:
-    """Return the broken guarantees of a session."""
     return [
         *_check_turns(session.turns),
         *_check_answers(session),

@@ -83,7 +83,6 @@ FAULTS: Mapping[str, tuple[Callable[[Broken], None], int]] = {
 
 
 def break_something(broken: Broken) -> str:
-    """Inject a random fault and return its name."""
     name = broken.chance.choices(list(FAULTS), [weight for _, weight in FAULTS.values()])[0]
     FAULTS[name][0](broken)
     return name

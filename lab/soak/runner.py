@@ -107,7 +107,6 @@ def _break_until(
     say: Callable[[str], None],
     counted: Callable[[int, int], None],
 ) -> None:
-    """Inject faults at random intervals while the load runs."""
     chance = random.Random(plan.seed)
     while (left := end - time.monotonic()) > 0 and not load.done():
         counted(round(plan.seconds - left), round(plan.seconds))

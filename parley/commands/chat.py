@@ -1,5 +1,3 @@
-"""`parley chat`: a conversation in a terminal or through a pipe."""
-
 import contextlib
 import os
 import shutil

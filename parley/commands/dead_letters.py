@@ -1,5 +1,3 @@
-"""`parley dead-letters`: list, replay and drop messages that workers refused permanently."""
-
 import base64
 from collections.abc import Iterator
 from contextlib import contextmanager

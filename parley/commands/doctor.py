@@ -1,5 +1,3 @@
-"""`parley doctor`: check the environment and a deployment, and suggest fixes."""
-
 import platform
 from collections.abc import Iterator, Mapping
 from pathlib import Path

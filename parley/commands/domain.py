@@ -1,5 +1,3 @@
-"""`parley domain`: create, check and train domains."""
-
 import re
 import shutil
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""`parley keys`: create, list and revoke API keys."""
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
@@ -87,7 +85,6 @@ def revoke(
 
 
 def key_object(key: ApiKey) -> JsonObject:
-    """Return a key's metadata for display."""
     now = datetime.now(UTC)
     expired = key.expires_at is not None and key.expires_at <= now
     return {

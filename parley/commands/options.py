@@ -1,5 +1,3 @@
-"""Options that several commands share."""
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,5 +1,3 @@
-"""`parley serve ROLE` runs a role in the foreground; `parley health ROLE` checks it."""
-
 import os
 import runpy
 import sys

@@ -1,5 +1,3 @@
-"""`parley migrate` applies database migrations; `parley redis-acl` prints access rules for Redis."""
-
 import secrets
 import sys
 import time

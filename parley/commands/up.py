@@ -1,5 +1,3 @@
-"""`parley up`: run everything on one machine, in the foreground."""
-
 import os
 from typing import Annotated
 

@@ -1,5 +1,3 @@
-"""The results of checks."""
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 

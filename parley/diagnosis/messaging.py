@@ -73,7 +73,6 @@ def examine_processes(redis_url: str) -> Iterator[Finding]:
 
 
 def read_present(redis_url: str) -> list[RegisteredProcess]:
-    """Return the registered workers and schedulers that are alive."""
     with _open(redis_url) as client:
         now_ms = int(_server_time(client) * 1000)
         members: Any = client.zrangebyscore(PROCESSES, now_ms, "+inf")

@@ -201,7 +201,6 @@ async def probe_configured(settings: Settings) -> AsyncGenerator[Finding, None]:
 
 
 def examine_model(settings: Settings) -> Iterator[Finding]:
-    """Yield the findings of `probe_configured` as they arrive."""
     with asyncio.Runner() as runner:
         findings = probe_configured(settings)
         while (found := runner.run(_next(findings))) is not None:

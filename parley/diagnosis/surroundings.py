@@ -25,7 +25,6 @@ _OF_MODELS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "PARLEY_MODEL", "PARLEY_MODEL
 
 
 def examine_settings(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Check for invalid and insecure settings."""
     yield from _check_values(environment)
     yield from _check_exposure(environment)
     yield from _check_tokens(environment)

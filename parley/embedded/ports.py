@@ -2,14 +2,12 @@ import socket
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """Return an unused TCP port."""
     with socket.socket() as listener:
         listener.bind((host, 0))
         return listener.getsockname()[1]
 
 
 def is_free(host: str, port: int) -> bool:
-    """Return True if a server can listen on the port of this host."""
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -76,7 +76,6 @@ def running_database(data_dir: Path) -> str | None:
 
 
 def ensure_database(url: str) -> None:
-    """Create Parley's database if it is missing."""
     server = url.removesuffix(f"/{_DATABASE}") + "/postgres"
     with psycopg.connect(server, autocommit=True) as connection:
         known = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", (_DATABASE,)).fetchone()

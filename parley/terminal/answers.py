@@ -37,7 +37,6 @@ class Answers:
         waiting.start()
 
     def wait(self) -> None:
-        """Wait until all messages are answered."""
         for waiting in self._waiting:
             waiting.join()
 

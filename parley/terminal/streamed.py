@@ -30,7 +30,6 @@ class StreamedWords:
 
     @property
     def written(self) -> str:
-        """The partial answer as displayed."""
         words = self._words
         return f"{LEADER}{plain(words)}" if words else ""
 

@@ -59,7 +59,6 @@ def describe_status(turn: dict[str, Any] | None, progress: str = "") -> str:
 
 
 def describe_flow(flow: dict[str, Any]) -> tuple[str, str]:
-    """Return a flow's name, and its state with the reason."""
     reason = f", {clean(flow['reason']).replace('_', ' ')}" if flow.get("reason") else ""
     return clean(flow["dact"]), f"{clean(flow['state'])}{reason}"
 

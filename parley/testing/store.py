@@ -111,8 +111,6 @@ class Revision:
 
 @dataclass
 class MemorySession:
-    """A stored session with its lane, history and event log."""
-
     session_id: SessionId
     tenant_id: TenantId
     user_id: UserId | None

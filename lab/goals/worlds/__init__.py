@@ -16,7 +16,6 @@ WORLDS: dict[str, Callable[[Grammar], World]] = {"notes": Notes, "travel": Trave
 
 
 def open_world(name: str, grammar: Grammar) -> tuple[World, LoadedDomain, System1]:
-    """Return a world with its loaded domain and its trained local classifier."""
     world = WORLDS[name](grammar)
     return world, *_load(world.folder)
 

@@ -153,7 +153,6 @@ class Notes:
 
 
 def _read_offer(text: str) -> Values:
-    """Return the topic and the body that an offer mentions."""
     values: Values = {}
     topics = [
         topic

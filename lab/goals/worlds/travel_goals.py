@@ -40,7 +40,6 @@ _FREE: dict[tuple[str, ...], list[int]] = {}  # free seats per flight in a timet
 
 
 async def invent_goal(chance: Random) -> list[Wish]:
-    """Create a user's wishes, with twists."""
     match chance.choices(("one", "after", "several"), (70, 15, 15))[0]:
         case "one":
             wishes = [await invent_wish(chance.choices(tuple(_WISHES), (35, 20, 15))[0], chance)]
@@ -180,7 +179,6 @@ def _timetable() -> Timetable:
 
 
 def invent(slot: str, chance: Random) -> Any:
-    """Return a random value for the slot."""
     match slot:
         case "origin" | "destination":
             return chance.choice(sorted(CITIES))

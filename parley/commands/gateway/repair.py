@@ -1,5 +1,3 @@
-"""`parley repair`: diagnose a session, and preview or apply a repair."""
-
 from typing import Annotated
 
 import orjson

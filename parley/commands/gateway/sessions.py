@@ -1,5 +1,3 @@
-"""`parley submit`, `sessions`, `show`, `history`, `rollback`, `branch` and `compare`."""
-
 from contextlib import suppress
 from typing import Annotated, Any
 

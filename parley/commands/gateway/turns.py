@@ -1,5 +1,3 @@
-"""`parley turns` and `parley approvals`: manage turns and decide approvals."""
-
 from typing import Annotated
 
 import typer

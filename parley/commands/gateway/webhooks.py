@@ -1,5 +1,3 @@
-"""`parley webhooks`: manage webhooks, failing deliveries and the signing secret."""
-
 from typing import Annotated
 
 import typer

@@ -114,8 +114,6 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """A response with an arbitrary body."""
-
     body: str | bytes
     media_type: str = "application/json"
     status: int = 200
@@ -124,8 +122,6 @@ class Raw:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """A reply that is computed from the request."""
-
     make: Callable[[Request], "Reply"]
 
 

@@ -18,7 +18,6 @@ _WORDS = re.compile(r"\w+")
 
 
 def answer_text(answer: Answer) -> str:
-    """Return the text of an answer, truncated at `cut_at`."""
     text = answer.text if answer.json is None else to_json(answer.json)
     return text[: answer.cut_at]
 
