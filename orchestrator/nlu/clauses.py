@@ -1,6 +1,6 @@
 """Detection of message parts that request nothing: forbidden, excluded, past, reported or supposed (NL-8).
 
-A cue begins a scope, which extends to the end of the clause.
+A cue begins a scope, which usually extends to the end of the clause.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -163,7 +163,7 @@ def _is_other(subject: Sequence[str]) -> bool:
 
 
 def _is_past(words: Sequence[str], place: int, verbs: Collection[str]) -> bool:
-    """Return whether a subject and the past form of one of `verbs` begin at `place`.
+    """Return whether a subject and the past form of an irregular verb or one of `verbs` begin at `place`.
 
     An auxiliary before the subject indicates a question: “what have I changed”.
     """

@@ -1,7 +1,7 @@
 """Rerouting after a failure (NL-5).
 
-Other flows get bonuses: the largest as the failed flow's fallback or edge flow, smaller ones for the same intent or
-shared acts.
+Each other flow gets a bonus. The failed flow's fallback and edge flows get the largest, flows with the same intent
+or shared acts get smaller ones.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -58,7 +58,7 @@ def nearness(flow: FlowSpec, failed: FlowSpec | None) -> float:
 
 
 def reroute(request: FailedRequest, system1: System1, context: NluContext) -> Understanding:
-    """Choose another flow without a model, by classifier score, bonus and share of the evidence's slots.
+    """Choose another flow without a model, by classifier score and bonus, and by the evidence's slots that it has.
 
     The result's kind is `UNKNOWN` if no flow is likely.
     """

@@ -120,7 +120,7 @@ class Grounding:
     def _counted(
         self, utterance: Utterance, flow: FlowSpec
     ) -> Iterator[tuple[Candidate, float, Collection[str]]]:
-        """Yield each number in a text with the slots that the words after the number indicate."""
+        """Yield each number in a text: its candidate, its value, and the slots that the words after it indicate."""
         slots = [one for one in flow.slots.values() if _takes_numbers(one)]
         for candidate in self._extractor.find(utterance, self._context.today, self._context.separators):
             values = (_number_of(reading.value) for reading in candidate.readings.values())

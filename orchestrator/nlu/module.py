@@ -50,8 +50,6 @@ LONGEST_READ = 65_536
 
 
 class NLU:
-    """The NLU of a domain in one process, trained on creation."""
-
     def __init__(
         self,
         domain: Domain,
@@ -60,15 +58,16 @@ class NLU:
         system1: System1 | None = None,
         development: bool = False,
     ) -> None:
-        """Initialize NLU.
+        """Create the NLU of a domain.
 
-        `asker`: the Prompt Engineer. Default: no model, only the local classifier.
+        `asker`: the Prompt Engineer. Default: no model, only the local classifier. `system1`: the local
+        classifier. Default: train one. `development`: True enables shortcuts for developers.
         """
         self.system1 = system1 or System1.for_domain(domain)
         self._domain = domain
         self._asker = asker if domain.config.nlu.mode != NEVER else None
         self.has_model = self._asker is not None
-        """True if a model is configured, even if the model is unavailable."""
+        """True if NLU has a model that it may use, even if the model is unavailable."""
         learnt = self.system1
         self._setup = ReaderSetup(
             domain,
@@ -160,7 +159,7 @@ class NLU:
         )
 
     def react(self, action: Action, state: DialogueState, turn: TurnContext) -> Understanding:
-        """Interpret an action. Raise InvalidInput if the action is invalid."""
+        """Interpret an action. Raises InvalidInput if the action is invalid."""
         context = self._read_context(state, turn)
         return self._check(react(action, context, self.system1.flows), context, turn)
 
@@ -237,7 +236,7 @@ class NLU:
         return {name: mention.value for name, mention in grounded.items() if mention.value is not None}
 
     def _prefer_possible(self, reading: Reading, context: NluContext) -> Reading:
-        """Return the local classifier's interpretation if the model's flow or task does not exist."""
+        """Return the local classifier's interpretation if the model's flow or task does not exist, or `reading`."""
         second = reading.second
         if second is None:
             return reading

@@ -141,7 +141,7 @@ class Phrase:
         return 2 * len(telling.intersection(left) - inside) > len(telling - inside) + len(valued)
 
     def names_other_thing(self, left: Collection[int]) -> bool:
-        """Return whether all nouns after articles and before values are in `left`, as in “book a train”."""
+        """Return whether `left` has all nouns between articles and values, such as a “train” in a hotel domain."""
         words = self.utterance.words
         valued = {
             at for one in self.candidates if one.kind not in _LOOSE for at in range(one.first, one.last)

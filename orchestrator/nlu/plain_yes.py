@@ -58,8 +58,6 @@ NO_OFFER = Offer()
 
 
 class PlainAnswers:
-    """A matcher for plain “yes” and “no” in several languages."""
-
     def __init__(self, files: Iterable[LexiconFile], english: Iterable[LexiconFile] = ()) -> None:
         """Create a matcher. `english`: English lexicon files, for messages translated into English."""
         files, english = tuple(files), tuple(english)

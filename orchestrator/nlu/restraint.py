@@ -109,7 +109,8 @@ class Restraint:
     ) -> Understanding:
         """Interpret “don't book it” as a “no” to the pending call.
 
-        A message with another clear meaning keeps it. Corrections and new tasks get `declines` in addition.
+        A message with another clear meaning keeps it. Corrections and new tasks also decline the call, unless the
+        prohibition contains one of their values.
         """
         active = context.active
         if active is None or not context.question.confirming:

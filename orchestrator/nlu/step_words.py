@@ -1,5 +1,3 @@
-"""Words that identify a step of a plan."""
-
 import re
 
 from orchestrator.dialogue.flow import PlanFlow
@@ -17,7 +15,7 @@ def find_words(text: str) -> frozenset[str]:
 
 
 def list_step_words(plan: PlanFlow, step: PlanStep) -> frozenset[str]:
-    """List the words that identify a step: its own words, and names of steps for the same part of the plan.
+    """Return the words that identify a step: its own words, and names of steps for the same part of the plan.
 
     “Back” identifies the return booking, because the step “back” looks for flights with the same values.
     """

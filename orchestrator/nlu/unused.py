@@ -157,7 +157,7 @@ class UnusedWords:
     def _find_half_used(
         self, phrase: Phrase, spec: FlowSpec, known: frozenset[str], asked: str | None
     ) -> dict[str, range]:
-        """Map slots to phrases that contain more than the slot's value, and so mean something else.
+        """Return the spans of phrases that contain more than a slot's value, and so mean something else, by slot.
 
         `asked`: the requested slot. A message that begins with a value for this slot is an answer.
         """
@@ -298,7 +298,10 @@ def _is_used_up(
 
 
 def _is_closed(understood: Understanding, *, is_offered: bool) -> bool:
-    """Return whether an interpretation needs no check. While a call is pending, only a few sources are exempt."""
+    """Return whether an interpretation needs no check.
+
+    While a call is pending, only commands, actions, answers from documents and rejected messages are exempt.
+    """
     if understood.source in _CLOSED or understood.rejection is not None:
         return True
     is_answered = understood.digression in _ANSWERED or understood.kind is MessageKind.PLAN_CHANGE

@@ -38,14 +38,14 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class NothingFound:
-    """The result for an input that earlier tools' rows should provide, although no rows were found."""
+    """The result if earlier tools should provide the input `name`, but found no rows."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unfed:
-    """The result for an input that neither slots nor earlier tools can provide, because the domain has a fault."""
+    """The result if neither slots nor earlier tools can provide the input `name`: a fault in the domain."""
 
     name: str
 

@@ -54,7 +54,7 @@ async def repair_query(run: Execution, policy: Choices, *, failed: str | None = 
 
 
 def _find_fault(run: Execution, query: Query) -> str | None:
-    """Return why a query could not run or that it found nothing, or None if it returned rows."""
+    """Return why a query could not run, or that it found no rows, or None."""
     if query.fault is not None:
         return query.fault
     latest = run.returned[-1] if run.returned else {}

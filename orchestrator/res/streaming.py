@@ -40,7 +40,6 @@ CHARACTERS_PER_TOKEN = 4
 
 
 def count_tokens(text: str) -> int:
-    """Estimate the number of tokens in a text."""
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 

@@ -48,7 +48,7 @@ ACTIVE = re.compile(
 )
 
 _PLAIN = re.compile(r"(?:[^\W_]|[€$£¥])(?:[^\W_]|[ ,:;/'(€$£¥-]|\.(?=[^\W_])|\)(?!\s))*+")
-"""Matches values without active or invisible characters, which need no escaping."""
+"""A pattern for values without active or invisible characters, which need no escaping."""
 
 
 def escape_value(value: Json | Markup) -> str:
@@ -135,7 +135,7 @@ class Templates:
     def render(self, name: str, /, **values: Json) -> str:
         """Render a template, merge blank lines and trim the ends.
 
-        A `partial` is called only if the template uses it. Sayings in the values are also rendered.
+        A value that is a `partial` is called only if the template uses it. Sayings in the values are also rendered.
         """
         template, uses = self._compiled.get(name) or self._compile(name)
         given: JsonObject = {
@@ -183,7 +183,7 @@ class Templates:
 
 
 def word_for(domain: Domain, told: Told) -> str:
-    """Return a message for a user outside a turn, as plain text."""
+    """Return a message in the domain's default language, as plain text, for use outside a turn."""
     return Templates(domain, Registry({}), load_base_templates(domain.config.language.default)).label(told)
 
 

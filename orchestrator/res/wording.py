@@ -111,7 +111,7 @@ def show_truth(value: bool) -> str:
 
 
 def show_slot(value: Json, slot: SlotSpec | None, registry: Registry, now: float) -> Json:
-    """Return the display form of a slot's value."""
+    """Return the display form of a slot's value, or the value itself if `slot` is None."""
     if slot is None or value is None:
         return value
     if slot.entity is not None:
@@ -154,7 +154,7 @@ def name_slot(name: str) -> str:
 
 
 def name_slot_of(flow: BaseFlow | type[BaseFlow], name: str) -> str:
-    """Return a slot's display name: the noun of a short description, such as “the day”, or its label."""
+    """Return a slot's display name: the noun of a short description, such as “day” for “the day”, or its label."""
     slot = flow.spec.slots.get(name)
     if slot is None:
         return name_slot(name)
@@ -164,7 +164,7 @@ def name_slot_of(flow: BaseFlow | type[BaseFlow], name: str) -> str:
 
 
 def label_slot(flow: BaseFlow | type[BaseFlow], name: str) -> str:
-    """Return the label for a slot in lists of values."""
+    """Return a slot's label, or `name` in words if the flow has no such slot."""
     slot = flow.spec.slots.get(name)
     return name_slot(name) if slot is None else slot.label
 

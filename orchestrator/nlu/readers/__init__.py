@@ -26,7 +26,7 @@ READERS: tuple[Callable[[ReaderSetup], Reader | None], ...] = (
     refusals.make_unlikely,  # rejects messages that are too short, repeated or in an unsupported language
     plan_changes.make,  # changes the running plan: skips or moves a step, reports the status, drops the plan
     added_steps.make,  # adds a step to the running plan
-    system1.make,  # interprets without a model: choices, the domain's own reader, the trained classifier
+    system1.make,  # interprets without a model: choices, references and corrections by rules, then the classifier
     system2.make,  # asks the model, with the local classifier as the fallback
 )
 

@@ -28,7 +28,7 @@ class PageRequests:
     async def read(self, message: Message, context: NluContext) -> Reading | None:
         """Interpret a page request, or return None for other messages.
 
-        Return None, too, if no table was displayed, or if the open question asks for free text.
+        Also return None if no table was displayed, or if the open question asks for free text.
         """
         table, text = context.table, message.text
         if table is None or len(text) > _LONGEST or _asks_for_words(context):

@@ -76,7 +76,7 @@ class SmallTalk:
     known: Mapping[str, str | None]
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
-        """Interpret a message that is only small talk. The most important part determines the kind."""
+        """Interpret a message that is only small talk, by its most important part, or return None."""
         if len(message.text) > _LONGEST or _takes_any_words(context):
             return None
         parts = [self._shorten(key_of(part)) for part in _PARTS.split(message.text) if part.strip()]

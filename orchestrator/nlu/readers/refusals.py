@@ -26,7 +26,7 @@ _OF_MARKERS = ("<", "[", ":", "\x02", "\x03")
 """Characters for a fast check: every role marker contains at least one of these characters."""
 _SINGLE_WORDS = frozenset("yn")
 _SHOWN = 200
-"""Maximum stored length of a rejected long message, in characters."""
+"""Maximum stored length of a message that is rejected as too long, in characters."""
 
 Check = Callable[["Rules", Message, NluContext], bool]
 

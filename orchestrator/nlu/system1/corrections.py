@@ -79,7 +79,7 @@ def replace_old(old: str | None, text: str, mentions: Mapping[str, Mention]) -> 
 
 
 def find_repeated(utterance: Utterance, context: NluContext) -> PastFlow | None:
-    """Return the completed task that “the same”, “another” or “again” repeats (IR-7), or None without such words."""
+    """Return the completed task that “the same”, “another” or “again” repeats (IR-7), or None."""
     words = utterance.words
     for past in context.completed if context.active is None else ():
         nouns = {one for word in past.spec.dact.split("_") for one in (word, f"{word}s")}

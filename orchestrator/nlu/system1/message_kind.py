@@ -68,7 +68,6 @@ _CORRECTING = word_set(
 
 
 def kind_of_label(label: str) -> MessageKind:
-    """Return the message kind for a classifier label."""
     if label.startswith(FLOW):
         return MessageKind.TASK
     name = label.removeprefix("kind:")

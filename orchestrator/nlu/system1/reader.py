@@ -110,7 +110,6 @@ class System1(Learnt):
         return reading if message.english == message.text else _in_own_words(reading, message)
 
     def think(self, text: str, context: NluContext) -> Reading:
-        """Interpret a cleaned message."""
         return read(Case(self, text, context))
 
     def opinion(self, text: str, context: NluContext) -> dict[Dact, float]:

@@ -281,7 +281,6 @@ def read(case: Case) -> Reading:
 
 
 def _task(understand: Callable[..., Understanding], case: Case) -> Understanding:
-    """Interpret a request for the most likely flow."""
     active = case.context.active
     spec = case.system1.flows[case.evidence.weighed.flows[0].dact]
     about_active = active is not None and active.dact == spec.dact

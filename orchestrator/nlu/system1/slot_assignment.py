@@ -247,7 +247,7 @@ class SlotAssigner:
         return guesses
 
     def _is_unlikely(self, words: Sequence[str], candidate: Candidate, *, is_told: bool) -> bool:
-        """Return whether a candidate may not be meant as a value: “the first”, “is nice”, “collect miles”.
+        """Return whether a candidate might not be meant as a value: “the first”, “is nice”, “collect miles”.
 
         Positions, ordinary words and little-known names need further evidence. `is_told`: True if a short word
         or nothing precedes the name, or if there are other names.
@@ -261,7 +261,7 @@ class SlotAssigner:
         return bool(readings) and (is_word or (is_unknown and not is_told))
 
     def _mention(self, candidate: Candidate, slot: SlotSpec, kinds: tuple[str, ...]) -> Mention:
-        """Convert a candidate to a slot value. Correct misspelled names, and report unknown names."""
+        """Convert a candidate to a slot value. Correct misspelled names, and mark unknown names as invalid."""
         for kind in kinds:
             reading = candidate.readings.get(kind)
             if reading is not None:
@@ -284,7 +284,7 @@ def read_as(reading: Reading, text: str) -> Mention:
 
 
 def is_negated(utterance: Utterance, candidate: Candidate) -> bool:
-    """Return whether the message negates a value ("not X", "X is wrong") or uses its words differently."""
+    """Return whether the message negates a value ("not X", "X is wrong") or has it in a phrase ("good morning")."""
     words = utterance.words
     if _IS_WRONG.match(" ".join(words[candidate.last : candidate.last + 4])) is not None:
         return True

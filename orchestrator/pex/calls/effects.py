@@ -78,7 +78,7 @@ def _summarize(run: Execution, policy: Choices, tool: Tool, data: JsonObject) ->
 
 
 def _needed_to_undo(run: Execution, tool: Tool, data: JsonObject) -> JsonObject:
-    """Return the data that a compensation and its approval limits need."""
+    """Return the short values in a result that its compensation and the compensation's approval limits need."""
     undo = run.tools.find(tool.spec.compensation) if tool.spec.compensation is not None else None
     wanted = {*undo.inputs, *undo.spec.approval_above} if undo is not None else set[str]()
     return {name: value for name, value in data.items() if name in wanted and is_short(value)}
@@ -112,7 +112,8 @@ async def resolve_by_query(
     """Query a call's status. Repeat a call that was not done, with the same idempotency key.
 
     A status query returns ``{"status": "done" | "not_done" | "unknown", "data": …}``, where `data` is the
-    result of the original call. Return None if the outcome stays unknown.
+    result of the original call. Return None if the outcome stays unknown. `compensates`: the fingerprint of the
+    side effect that the call undoes, or None.
     """
     context = run.context
     for _ in range(ROUNDS):

@@ -233,7 +233,6 @@ class _Loop:
         return None
 
     def _find_fault(self, data: JsonObject) -> str | None:
-        """Return why a result is unusable, or None."""
         rejected = self._check_code(data)
         if rejected is not None:
             return f"{rejected.category.value}: {rejected.message}"

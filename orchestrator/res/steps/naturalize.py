@@ -234,7 +234,7 @@ def _find_draft(answer: Answer, *, lists: bool) -> Draft | None:
 
 
 def _open_stream(context: TurnContext, draft: Draft, before: str) -> TokenStream | None:
-    """Return a stream for a long answer, or None (RS-4)."""
+    """Return a stream for a draft longer than `stream_threshold_tokens`, or None (RS-4)."""
     longest = context.world.domain.config.thresholds.stream_threshold_tokens
     if context.live is None or count_tokens(draft.text) <= longest:
         return None

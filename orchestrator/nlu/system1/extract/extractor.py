@@ -1,6 +1,6 @@
 """Search for values in a message.
 
-A domain has one extractor, which searches only for value kinds that a slot takes.
+A domain has one extractor. It searches for dates, times, numbers, amounts and codes only if a slot takes them.
 """
 
 import re

@@ -1,6 +1,6 @@
 """Known values of a domain: names of entities and categories with synonyms. The longest match is used.
 
-Fuzzy search is slow, and used only for expected names.
+Fuzzy search is slow, so it is used only for expected names.
 """
 
 from __future__ import annotations

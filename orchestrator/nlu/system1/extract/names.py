@@ -43,7 +43,7 @@ def find_names(utterance: Utterance, common: frozenset[str], typed: list[Found])
 
 
 def _begins(utterance: Utterance, index: int, common: frozenset[str]) -> bool:
-    """Return whether a capitalized word begins a name."""
+    """Return whether the word at `index` can begin a name."""
     words = utterance.words
     is_opening = index == 0 or (words[index - 1] in {".", "?", "!", ",", ":"} and words[index] in common)
     is_word = words[index] in _NEVER or (is_opening and words[index] in common)

@@ -27,8 +27,6 @@ _SAMPLES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An example message, and the label that the classifier should predict for the message."""
-
     text: str
     label: str
 

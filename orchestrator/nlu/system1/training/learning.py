@@ -36,7 +36,7 @@ def learn_labels(examples: Iterable[Example], extractor: Extractor) -> LinearMod
 
 
 def fit(rows: Sequence[Features], labels: Sequence[str], strength: float) -> LinearModel:
-    """Fit a logistic regression, and calibrate its confidence on held-out examples.
+    """Fit a logistic regression. Calibrate its confidence if each label has at least `_FOLDS` examples.
 
     `strength`: inverse of the regularization strength. Rare labels count as much as frequent labels.
     """
