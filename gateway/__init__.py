@@ -1,1 +1,1 @@
-"""The HTTP API, a FastAPI application built on `orchestrator.ports`. It never imports worker code."""
+"""The HTTP API, a FastAPI application. It never imports worker code."""

@@ -24,7 +24,7 @@ from orchestrator.telemetry.logs import set_up_logging
 from orchestrator.turns.submission import MAX_INPUT_BYTES
 
 LOOPBACK = "127.0.0.1"
-# A slightly oversized message gets an error. A much larger message closes its socket before it is buffered.
+# A WebSocket message slightly over the input limit gets an error. A larger one closes its socket unread.
 MAX_SOCKET_MESSAGE_BYTES = 2 * MAX_INPUT_BYTES
 
 

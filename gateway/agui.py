@@ -52,13 +52,13 @@ class TurnTranslator:
         self._text = ""
         self._is_open = False
         self._is_replaced = False
-        """True if the reply no longer begins with the sent text, which AG-UI deltas can't express."""
+        """True if the reply no longer begins with the text sent so far. AG-UI deltas can't express this."""
         self._calls = 0
         self._started: list[tuple[str, str]] = []
         """Call IDs and tool names of started calls without a result."""
 
     def during(self, event: Event) -> Iterator[BaseEvent]:
-        """Translate an event of a running turn: part of its answer, or the start of a call."""
+        """Translate an event of a running turn: a part of its answer, or the start of a call. Skip other events."""
         if event.type == TOKEN:
             yield from self._add(event.payload["text"], event.payload["offset"])
         elif event.type == "tool_started" and event.number is None:

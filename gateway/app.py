@@ -151,7 +151,10 @@ def _add_middleware(app: FastAPI, exposure: Exposure) -> None:
 
 
 def production_app(host: str = "127.0.0.1") -> FastAPI:
-    """Create the application with the configured stores, to listen on `host`. Raises ConfigurationError."""
+    """Create the application with the configured stores. Raises ConfigurationError.
+
+    `host`: the address that the server listens on.
+    """
     settings = load_settings()
     tokens = read_tokens(settings)
     open_hosts = None if requires_callers(settings) else LOOPBACK_HOSTS | {host}

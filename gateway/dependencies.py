@@ -40,7 +40,7 @@ Waiter = Callable[[TenantId, SessionId, TurnId, float], Awaitable[TurnRecord]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnServices(Submitter):
-    """Ports for turns. `longest_s`: upper limit on any wait, in seconds."""
+    """Ports for turns. `longest_s`: maximum duration of any wait, in seconds."""
 
     waiter: Waiter
     search: PostgresTurnSearch
@@ -55,8 +55,6 @@ class TurnServices(Submitter):
 
 @dataclass(frozen=True, slots=True)
 class SessionServices:
-    """Ports for sessions and data of past turns."""
-
     store: Sessions
     domains: DomainRegistry
     events: EventFeed
@@ -79,7 +77,7 @@ class RunServices:
     notify_workers: Callable[[Started], Awaitable[None]]
 
     async def start(self, runs: tuple[NewRun, ...]) -> Started:
-        """Store runs and wake a worker for the runs that are ready."""
+        """Store runs, and wake workers for the runs that are ready."""
         started = await self.store.start(runs)
         await self.notify_workers(started)
         return started
@@ -87,8 +85,6 @@ class RunServices:
 
 @dataclass(frozen=True, slots=True)
 class MemoryServices:
-    """Ports for documents and user preferences."""
-
     context: BusinessContext
     preferences: PreferenceStore
 
@@ -97,8 +93,9 @@ class MemoryServices:
 class Operations:
     """Ports for health and metrics.
 
-    `probe`: returns unavailable components with reasons. `off`: returns problems that disable background
-    flows or jobs. `evaluations`: folder with the results of `parley eval` and `parley replay`.
+    `probe`: returns the reason for each unavailable store, by store name. `off`: returns the problems that
+    disable background flows or jobs. `evaluations`: folder with the results of `parley eval` and
+    `parley replay`, or None if there is none.
     """
 
     probe: Callable[[], Awaitable[dict[str, str]]]
@@ -111,7 +108,7 @@ class Operations:
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """All dependencies. Routes declare groups of them, such as `TheTurns` and `TheSessions`."""
+    """All dependencies. Routes declare the parts that they need, such as `TheTurns` and `TheSessions`."""
 
     turns: TurnServices
     sessions: SessionServices

@@ -22,7 +22,7 @@ SUBMITTING = frozenset(
     ("POST", f"/v1/sessions/{{session_id}}/{name}") for name in ("turns", "rollback", "branch")
 )
 
-# Browsers can't send headers on these routes, so a ticket in the URL replaces the header.
+# Browsers can't send headers to these routes, so a ticket in the URL replaces the `Authorization` header.
 EVENTS = ("GET", "/v1/sessions/{session_id}/events")
 BY_TICKET = frozenset({EVENTS, ("GET", "/v1/sessions/{session_id}/ws")})
 
@@ -30,7 +30,8 @@ BY_TICKET = frozenset({EVENTS, ("GET", "/v1/sessions/{session_id}/ws")})
 async def guard(connection: HTTPConnection) -> None:
     """Authenticate, count and authorize a request. Routes receive the caller as `TheCaller`.
 
-    Raises Unauthenticated, Forbidden, NotFound or TooManyRequests.
+    Raises Unauthenticated, Forbidden, NotFound, TooManyRequests or Unavailable, or WebSocketException instead
+    for a WebSocket.
     """
     try:
         await _guard(connection)
@@ -58,7 +59,7 @@ async def _guard(connection: HTTPConnection) -> None:
 async def _identify(
     connection: HTTPConnection, access: Access, *, by_ticket: bool, stream: SessionId | None
 ) -> Caller:
-    """Authenticate the caller, and count wrong credentials by IP address."""
+    """Authenticate the caller, and count wrong credentials per IP address."""
     try:
         return await access.identify(connection, by_ticket=by_ticket, stream=stream)
     except Unauthenticated:

@@ -122,7 +122,7 @@ def describe(app: FastAPI) -> JsonObject:
 
 
 def _name_what_is_there(document: JsonObject, dependencies: Dependencies | None) -> None:
-    """Add the names of this gateway's domains and background flows to the document."""
+    """Add the names of this gateway's domains and background flows to the document, once they are known."""
     if dependencies is None:
         return
     domains = dependencies.sessions.domains.names()

@@ -51,7 +51,7 @@ STATUS_OF: tuple[tuple[type[ParleyError], HTTPStatus], ...] = (
 def problem(
     status: int, code: str, detail: str, *, headers: dict[str, str] | None = None, **members: object
 ) -> Response:
-    """Return a problem document with additional `members`."""
+    """Return a problem document, and count the problem. `members`: additional members of the document."""
     PROBLEMS.labels(code).inc()
     body: JsonObject = {
         "type": "about:blank",

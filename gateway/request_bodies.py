@@ -75,7 +75,6 @@ class CallResult(RequestBody):
     category: FailureCategory | None = None
 
     def outcome(self) -> JsonObject:
-        """Return the result in its stored form."""
         if self.status == "done":
             return {"status": self.status, "data": dict(self.data)}
         category = self.category or FailureCategory.VALIDATION_ERROR

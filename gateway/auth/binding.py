@@ -27,7 +27,7 @@ def require_safe_host(host: str, *, authenticated: bool) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Return True if only this machine can reach the host."""
+    """Return True if the host is a loopback address or ``localhost``."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:

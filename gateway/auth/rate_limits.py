@@ -29,7 +29,7 @@ async def count_request(access: Access, caller: Caller, session_id: str | None =
     rates = access.rates
     who = (
         f"user:{caller.only_user}" if caller.only_user else caller.credential
-    )  # because a user can have several keys
+    )  # a user's keys share one limit
     wanted = [(f"caller:{who}", rates.caller), ("tenant", rates.tenant)]
     if session_id is not None:
         wanted.append((f"session:{session_id}", rates.session))
@@ -38,7 +38,7 @@ async def count_request(access: Access, caller: Caller, session_id: str | None =
 
 
 async def count_failure(access: Access, address: str) -> None:
-    """Count a request with wrong credentials. Raises TooManyRequests."""
+    """Count a request with wrong credentials from an IP address. Raises TooManyRequests."""
     if access.limits is not None:
         limit = Limit(f"failed:{address}", FAILURES_A_MINUTE, FAILURES_AT_ONCE)
         message = "Too many failed authentications; wait a moment."
@@ -58,7 +58,6 @@ async def _take(limits: RequestLimits, tenant_id: TenantId, wanted: list[Limit],
 
 
 def _warn(error: Unavailable) -> None:
-    """Log a warning, at most every `WARN_EVERY_S` seconds."""
     global _warned_at  # noqa: PLW0603
     now = time.monotonic()
     if now - _warned_at >= WARN_EVERY_S:

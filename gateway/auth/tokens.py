@@ -85,7 +85,10 @@ def _secret_key(secret: str) -> dict[str | None, tuple[Any, str]]:
 
 
 def _key_set(text: str | None) -> dict[str | None, tuple[Any, str]]:
-    """Return the supported public keys of a key set with their algorithms, by ``kid``."""
+    """Return the supported public keys of a key set with their algorithms, by ``kid``.
+
+    Raises ConfigurationError if there are none.
+    """
     try:
         described = orjson.loads(text or "")["keys"]
         keys = [jwt.PyJWK(one) for one in described]

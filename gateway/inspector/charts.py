@@ -19,7 +19,7 @@ _MAKE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_b
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A script, compressed with gzip. `tag`: its ETag."""
+    """A script, compressed with gzip. `tag`: the script's ETag."""
 
     compressed: bytes
     tag: str

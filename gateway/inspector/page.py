@@ -56,9 +56,9 @@ _VERSION = re.compile(r"[0-9a-f]{32}")
 class GuardedFiles(StaticFiles):
     """Static files with the inspector's headers.
 
-    `version`: a hash of all files. Files are also available under a path that begins with it, for browsers to
-    cache. During a rolling update, a page may request a file of another version. The gateway then sends its own
-    version of the file, without caching.
+    `version`: a hash of all files. Files are also available under a path that begins with `version`, for
+    browsers to cache. During a rolling update, a page may request a file of another version. The gateway then
+    sends its own version of the file, without caching.
     """
 
     def __init__(self, directory: Path) -> None:

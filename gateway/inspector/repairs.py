@@ -1,6 +1,7 @@
 """The operators' repair console: diagnose a session, preview repairs, apply them.
 
-A repair is a turn in the session lane. Repairs of a stuck lane or a quarantined turn are applied immediately.
+A repair is a turn in the session lane. Only releasing a lane, and retrying or dropping a turn, take effect
+immediately.
 """
 
 import time
@@ -111,7 +112,7 @@ async def list_repairs(
 async def preview_repairs(
     session_id: SessionId, body: WantedRepairs, sessions: TheSessions, turns: TheTurns, caller: TheCaller
 ) -> Preview:
-    """Return the changes and user messages that repairs would cause, and reasons for rejecting them."""
+    """Return the expected changes and user messages of repairs, and the reasons for rejecting the repairs."""
     place = await _look(sessions, caller, session_id)
     about: JsonObject = {"session_id": session_id, "epoch": place.epoch}
     if (urgent := _find_urgent(body)) is not None:
@@ -140,7 +141,7 @@ def _find_urgent(body: WantedRepairs) -> Urgent | None:
 async def _find_obstacle(
     turns: TurnServices, caller: Caller, session_id: SessionId, urgent: Urgent
 ) -> list[str]:
-    """Return a list with the reason against an immediate repair, or an empty list."""
+    """Return the reason why an immediate repair is impossible, as a list, or an empty list."""
     unfinished = await _unfinished(turns, caller, session_id)
     if isinstance(urgent, Release):
         running = any(turn.status is TurnStatus.RUNNING for turn in unfinished)

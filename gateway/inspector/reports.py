@@ -33,7 +33,7 @@ class Report(ResponseModel):
     made_at: str
 
 
-# A report's file name is its time. Other files are ignored.
+# The name of a report's file begins with the report's time. Other files are ignored.
 _REPORT = re.compile(r"\d{8}-\d{6}")
 
 # A file or folder name, without path separators.

@@ -1,5 +1,3 @@
-"""Approval responses."""
-
 from pydantic import Field
 
 from gateway.responses.common import response_of

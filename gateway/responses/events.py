@@ -1,5 +1,3 @@
-"""Responses about outside events, reminders and deferred tool calls."""
-
 from gateway.responses.common import ResponseModel, response_of
 from orchestrator.turns import scheduled
 

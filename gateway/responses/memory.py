@@ -1,5 +1,3 @@
-"""Document and preference responses."""
-
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
@@ -16,7 +14,10 @@ def _name_status(space: str | None) -> str:
 
 
 class Uploaded(ResponseModel):
-    """An uploaded document. `created`: false if it already existed. `run_id`: the run that embeds it."""
+    """An uploaded document. `run_id`: the run that embeds it.
+
+    `created`: false if a document with the same title and text already existed.
+    """
 
     document_id: DocumentId
     created: bool

@@ -1,5 +1,3 @@
-"""Responses about errors, health and the caller."""
-
 from typing import Literal
 
 from pydantic import Field

@@ -1,5 +1,3 @@
-"""Repair responses: a session's problems, a repair's preview, and its result."""
-
 from pydantic import Field, JsonValue
 
 from gateway.responses.approvals import Approval

@@ -1,5 +1,3 @@
-"""Background-run responses."""
-
 from pydantic import Field
 
 from gateway.responses.common import ResponseModel, response_of

@@ -1,5 +1,3 @@
-"""Responses about sessions and their past turns."""
-
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, JsonValue

@@ -1,5 +1,3 @@
-"""Turn responses: receipts, results, journals, feedback."""
-
 from typing import Annotated
 
 from pydantic import AliasPath, BeforeValidator, Field

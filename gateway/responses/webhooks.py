@@ -1,5 +1,3 @@
-"""Webhook responses, including failures."""
-
 from datetime import datetime
 from typing import Annotated, Literal
 

@@ -1,1 +1,1 @@
-"""The API's calls, one file per resource."""
+"""The routes of the API, one file per resource."""

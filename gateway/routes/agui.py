@@ -14,7 +14,7 @@ router = APIRouter(prefix="/v1", tags=["agui"])
 async def run_agent(
     body: Annotated[dict[str, Any], Body()], dependencies: TheDependencies, caller: TheCaller
 ) -> EventSourceResponse:
-    """Run the last user message, or resume after interrupts, and stream the run's events.
+    """Submit the last user message, or the answers to interrupts, and stream the run's events.
 
     The thread is a session, which is created if it doesn't exist. A repeated run isn't executed again.
     """

@@ -1,4 +1,4 @@
-"""The AG-UI protocol for sessions: a run is a turn, and its interrupts are approvals."""
+"""The AG-UI protocol for sessions: a run submits turns, and its interrupts are approvals."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ENCODER = EventEncoder()
 
 
 async def start_run(body: JsonObject, dependencies: Dependencies, caller: Caller) -> EventSourceResponse:
-    """Submit a run as a turn and stream the turn's events. Raises InvalidInput."""
+    """Submit a run's turns and stream their events. Raises InvalidInput."""
     try:
         given = RunAgentInput.model_validate(body)
     except ValidationError as error:
@@ -86,7 +86,7 @@ class _Run:
         caller.require_owner(self.session_id, owner)
 
     def _domain(self) -> str | None:
-        """Return the domain named in the client's `forwardedProps`."""
+        """Return the domain named in the client's `forwardedProps`, or None."""
         named = self._props().get("domain")
         return named if isinstance(named, str) else None
 
@@ -111,7 +111,7 @@ class _Run:
         return [(await self.dependencies.turns.submit(submission)).turn_id]
 
     async def resume(self, answers: Sequence[ResumeEntry]) -> list[TurnId]:
-        """Decide the approvals that interrupted the run. Return the IDs of the turns that resume the flows."""
+        """Decide the approvals that the answers name. Return the IDs of the turns that resume the flows."""
         return [await self._decide(answer) for answer in answers[:MOST_INTERRUPTS]]
 
     async def _decide(self, answer: ResumeEntry) -> TurnId:
@@ -155,7 +155,7 @@ class _Run:
             yield _encode(RunErrorEvent(message=str(error), code=error.code))
 
     async def _follow(self, turn_id: TurnId, after: int, translator: TurnTranslator) -> AsyncGenerator[bytes]:
-        """Yield a turn's events until the turn has ended."""
+        """Yield a turn's events until the turn has ended. Raises Unavailable if the stream ends earlier."""
         tenant = self.caller.tenant_id
         leave = leave_of(self.dependencies.access, self.caller)
         events = self.dependencies.sessions.events.follow(tenant, self.session_id, after=after, leave=leave)
@@ -187,14 +187,14 @@ class _Run:
 
 
 def _session_of(thread_id: str) -> SessionId:
-    """Return the thread's session ID: the thread's ID if valid, or a hash of it."""
+    """Return the thread's session ID: the thread ID, or its hash if the thread ID is not a valid session ID."""
     if IDENTIFIER_PATTERN.fullmatch(thread_id):
         return SessionId(thread_id)
     return SessionId(f"agui_{hash_json(thread_id)}")
 
 
 def _text_of(message: UserMessage) -> str:
-    """Return a message's text parts. Ignore other parts of a multimodal message."""
+    """Return a message's text, without the other parts of a multimodal message."""
     if isinstance(message.content, str):
         return message.content
     return "\n".join(part.text for part in message.content if isinstance(part, TextPart))

@@ -1,5 +1,3 @@
-"""The flows of each domain."""
-
 from fastapi import APIRouter
 
 from gateway.dependencies import TheSessions

@@ -77,10 +77,10 @@ async def stream_events(
 ) -> EventSourceResponse:
     """Stream a session's events as server-sent events.
 
-    Stored events have a number as `id`. Each arrives once, in order, starting after `Last-Event-ID` or `after`.
+    Stored events have a number as `id`, and arrive once, in order, starting after `Last-Event-ID` or `after`.
     Live events in between have no `id`: parts of a reply, and the progress of a running turn.
 
-    With `follow=false`, the stream ends at the end of the log. Each stream ends when the caller's credentials
+    With `follow=false`, the stream ends at the end of the log. Any stream ends when the caller's credentials
     become invalid or the gateway's maximum duration is over. An EventSource reconnects with the same ticket.
     """
     tenant = caller.tenant_id

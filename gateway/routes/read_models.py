@@ -1,4 +1,4 @@
-"""A session's past turns with times, frames, exports, scratchpad and journal."""
+"""A session's past turns with their times, its frames, exports, scratchpad and journal."""
 
 import time
 from contextlib import suppress

@@ -55,7 +55,7 @@ async def show_backlog(runs: TheRuns, tenant: TheTenant, limit: Limit = 100) -> 
 
 @router.get("/{run_id}", response_model=RunInChain)
 async def show_run(run_id: str, runs: TheRuns, tenant: TheTenant) -> JsonObject:
-    """Return a run, with the IDs of all runs in its chain."""
+    """Return a run. `chain`: IDs of the first run and all its reruns."""
     record = await runs.store.get(tenant, run_id)
     chain = await runs.store.chain(tenant, record.chain_id)
     return {**asdict(record), "chain": [one.run_id for one in chain]}
@@ -82,7 +82,10 @@ async def cancel_run(run_id: str, runs: TheRuns, tenant: TheTenant) -> RunRecord
 
 @router.post("/{run_id}/redo", status_code=HTTPStatus.ACCEPTED)
 async def redo_run(run_id: str, runs: TheRuns, tenant: TheTenant) -> StartedRun:
-    """Rerun the run's flow with the inputs and options of its chain. Returns 409 while the chain is unfinished."""
+    """Rerun a run's flow with the inputs and options of its first run.
+
+    Returns 409 while the run or one of its reruns is unfinished, or another run of the flow is active.
+    """
     started = await runs.store.redo(tenant, run_id)
     await runs.notify_workers(started)
     (new_run_id,) = started.runs.values()

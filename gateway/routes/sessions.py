@@ -28,7 +28,10 @@ MOST_COMPARED = 1000
 
 @router.post("", status_code=HTTPStatus.CREATED, response_model=Session)
 async def create_session(body: NewSession, sessions: TheSessions, caller: TheCaller) -> SessionRecord:
-    """Create a session, or return the existing session with the ID `session_id`."""
+    """Create a session, or return the session that already has the ID `session_id`.
+
+    Returns 409 if this ID belongs to another domain or tenant.
+    """
     tenant = caller.tenant_id
     if body.tenant_id not in {None, tenant}:
         raise Forbidden(f"Your credentials are limited to the tenant {tenant!r}: omit `tenant_id`.")

@@ -43,9 +43,9 @@ async def converse(
     caller: TheCaller,
     after: Annotated[int | None, Query(ge=0, le=2**53)] = None,
 ) -> None:
-    """Receive messages and send answers.
+    """Receive the client's messages and send answers.
 
-    `after`: number of the event to resume after. Default: the number of the last event.
+    `after`: number of the event after which answers are sent. Default: the number of the last event.
     """
     await websocket.accept()
     conversation = _Conversation(websocket, dependencies, caller, session_id)
@@ -72,8 +72,6 @@ async def converse(
 
 @dataclass(slots=True)
 class _Conversation:
-    """The conversation of one open socket."""
-
     websocket: WebSocket
     dependencies: Dependencies
     caller: Caller
@@ -159,7 +157,7 @@ def _parse(raw: str | bytes, session_id: SessionId) -> SocketMessage:
 
 
 def _message(kind: str, session_id: SessionId, turn_id: TurnId | None = None) -> JsonObject:
-    """Return the members that all server messages except tokens have."""
+    """Return the members that all server messages have, except messages with a part of an answer."""
     return {
         "type": kind,
         "conversation_id": session_id,

@@ -84,7 +84,7 @@ async def list_turns(
 async def show_turn(
     turn_id: TurnId, turns: TheTurns, caller: TheCaller, response: Response, wait: Wait = None
 ) -> JsonObject:
-    """Return a turn. `wait`: seconds to wait until the turn has finished."""
+    """Return a turn. `wait`: maximum time to wait until the turn has finished, in seconds."""
     record = await turns.inbox.turn(caller.tenant_id, turn_id)
     if wait is None or record.status in FINISHED:
         told = turn_object(record)
@@ -99,7 +99,7 @@ async def read_turn_journal(
 ) -> JsonObject:
     """Return a turn's model and tool calls, and its signals. Only operators can call this.
 
-    Signals are predictions, checks, calls, recovery and templates. Parley stores signals when the turn ends.
+    Signals report predictions, checks, calls, recoveries and templates. They are stored when the turn ends.
     """
     record = await turns.inbox.turn(tenant, turn_id)
     steps = await sessions.archive.journal(tenant, record.session_id, turn_id=turn_id, limit=1000)

@@ -53,5 +53,8 @@ async def close_webhook(webhook_id: str, webhooks: TheWebhooks, tenant: TheTenan
 async def retry_webhook(
     webhook_id: str, webhooks: TheWebhooks, tenant: TheTenant, session_id: SessionId | None = None
 ) -> responses.RetriedFeeds:
-    """Resume a webhook's delivery immediately. `feeds`: number of affected feeds."""
+    """Retry a webhook's failing feeds immediately, of one session or all sessions.
+
+    `feeds`: number of retried feeds.
+    """
     return responses.RetriedFeeds(feeds=await webhooks.retry(tenant, webhook_id, session_id))

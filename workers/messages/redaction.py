@@ -54,7 +54,7 @@ class RedactedRequest(Request):
         super().send_event(type, **fields)
 
     def on_failure(self, exc_info: Any, send_failed_event: bool = True, return_ok: bool = False) -> Any:
-        """Store the message of a permanently rejected task as a dead letter, then fail the task as Celery does."""
+        """Fail the task as Celery does. If it was rejected permanently, keep its message as a dead letter."""
         error = exc_info.exception
         error = getattr(error, "exc", error)  # without the pool's wrapper
         if isinstance(error, TaskRefused) and error.code not in FOR_NOW:

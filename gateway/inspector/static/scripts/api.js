@@ -20,7 +20,7 @@ export function makeKey() {
 const seg = encodeURIComponent;
 
 export class Api {
-  /** `askForKey` is called when the gateway requires a key. It returns a key, or null. */
+  /** `askForKey` is called when the gateway requires a key. It returns the user's key, or null. */
   constructor(askForKey) {
     this.askForKey = askForKey;
     this.asking = null;
@@ -33,7 +33,7 @@ export class Api {
     else sessionStorage.setItem(STORED_KEY, this.key);
   }
 
-  /** Return the gateway's response. On 401, ask the user for a key and retry, until the user cancels. */
+  /** Return the gateway's response. On 401, ask the user for a key and retry, unless the user cancels. */
   async request(path, options = {}) {
     for (;;) {
       const tried = this.key;
@@ -175,7 +175,6 @@ export class Api {
   decide(approvalId, decision, reason) {
     return this.post(`/v1/approvals/${seg(approvalId)}`, { decision, ...(reason ? { reason } : {}) });
   }
-  /** List the documents that are available to a session. */
   documents(record) {
     return this.get(`/v1/documents?${whoseDocuments(record)}&limit=200`);
   }
@@ -218,7 +217,7 @@ function whoseDocuments(record) {
   return new URLSearchParams({ domain: record.domain, ...(record.user_id ? { user_id: record.user_id } : {}) });
 }
 
-/** Return the problem in an error response. */
+/** Return an error with the problem document of a response. */
 export async function readProblem(response) {
   const body = await response.json().catch(() => ({}));
   const detail = typeof body.detail === "string" ? body.detail : `The gateway answered ${response.status}.`;

@@ -45,7 +45,7 @@ function chart(frame, block, { title }) {
   return root;
 }
 
-/** Show names and nested values. */
+/** Show an object's members, up to three levels of nesting. */
 export function showPairs(value, depth = 0) {
   return h("dl", { class: "pairs" }, Object.entries(value).map(([name, one]) => [h("dt", {}, humanize(name)), h("dd", {}, showAny(one, depth))]));
 }
@@ -64,7 +64,7 @@ function showFacts(items) {
   return h("dl", { class: "card-facts" }, items.map(({ label, name, value }) => h("div", {}, h("dt", {}, humanize(label ?? name)), h("dd", {}, showValue(value)))));
 }
 
-/** Show the first facts. Collapse the other facts and nested facts. */
+/** Show the first facts, and collapse the others and nested values. */
 function showCard(frame, block) {
   const data = isObject(frame.data) ? frame.data : null;
   const items = (block.items ?? Object.entries(data ?? {}).map(([name, value]) => ({ name, value })))

@@ -5,7 +5,7 @@ import { CHART_LIBRARY } from "./trusted.js";
 
 let library = null;
 
-/** Return the chart library, which is loaded for the first chart. */
+/** Return a promise of the chart library, which is loaded for the first chart. */
 function loadLibrary() {
   library ??= new Promise((resolve, reject) => {
     const script = h("script", { src: CHART_LIBRARY });

@@ -18,7 +18,7 @@ export class Chat {
     this.list = byId("turns");
     this.scroller = byId("scroll");
     this.shown = new Map(); // {element, made} by entry key
-    this.until = null; // visible entries of a replay, or null for all
+    this.until = null; // see `limit`
     this.stays = true; // keep scrolled to the end, because charts are drawn after their answers
     this.scroller.addEventListener("scroll", () => {
       this.stays = this.isAtEnd();
@@ -48,7 +48,7 @@ export class Chat {
     return (this.session?.entries ?? []).findLast((entry) => !isSilent(entry)) ?? null;
   }
 
-  /** Show only some entries, each "asked" or "answered". Pass null to show all. */
+  /** Show only the turns in `until`, a map from turn ID to "asked" (no answer yet) or "answered". Null shows all. */
   limit(until) {
     this.until = until;
     this.shown.clear();
@@ -169,7 +169,7 @@ export class Chat {
     this.page.notify("Thank you. Your rating is stored with the turn.");
   }
 
-  /** Announce the complete answer to screen readers, once. */
+  /** Announce the complete answer to screen readers. */
   speak(entry) {
     byId("spoken").textContent = toPlain(entry.turn.reply ?? "");
   }
@@ -196,7 +196,7 @@ export class Chat {
   }
 }
 
-/** Return a frame page's rows. The page is an array of rows, or an object with one. */
+/** Return a frame page's rows. The page is an array of rows, or an object with such an array. */
 function rowsOf(page) {
   if (Array.isArray(page)) return page;
   return page.rows ?? page.data ?? page.items ?? [];

@@ -4,7 +4,7 @@ import { button, byId, h } from "./dom.js";
 
 let count = 0;
 
-/** Open a dialog and return its result, or null if the user dismisses the dialog. */
+/** Open a dialog. Return a promise of its result, or of null if the user dismisses the dialog. */
 function openDialog(title, make) {
   count += 1;
   const titleId = `dialog-${count}`;
@@ -69,7 +69,7 @@ export function showHelp(shortcuts) {
     h("div", { class: "buttons" }, button("Close", () => close(null), { autofocus: true }))));
 }
 
-/** Show a notice that disappears automatically. Problems stay until the user closes them. */
+/** Show a notice for six seconds, or until the user closes it if its tone is "bad". */
 export function notify(text, tone = "") {
   const toast = h("div", { class: `toast ${tone}` }, h("p", {}, text), button("×", () => toast.remove(), { class: "quiet small", "aria-label": "Close this notice" }));
   byId("toasts").append(toast);

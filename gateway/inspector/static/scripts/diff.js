@@ -2,7 +2,7 @@
 
 const isObject = (value) => value !== null && typeof value === "object";
 
-/** Return `[{path, before, after}]`. A side is undefined if the path does not exist there. */
+/** Return `[{path, before, after}]`. A value is undefined if its state does not have the path. */
 export function findChanges(before, after, path = "") {
   if (Object.is(before, after)) return [];
   if (!isObject(before) || !isObject(after) || Array.isArray(before) !== Array.isArray(after)) return [{ path, before, after }];

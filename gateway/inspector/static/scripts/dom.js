@@ -36,7 +36,6 @@ export function h(tag, properties = {}, ...children) {
   return fill(document.createElement(tag), properties, children);
 }
 
-/** Create an SVG element. */
 export function s(tag, properties = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), properties, children);
 }
@@ -49,8 +48,8 @@ export function button(label, onClick, properties = {}) {
 }
 
 /**
- * Replace the children of `root`. Elements with the same `data-key` before and after keep their focus, input,
- * open details and scroll position.
+ * Replace the children of `root`. A new element takes over the focus, input, open details and scroll position of
+ * the old element with the same `data-key`.
  */
 export function replace(root, ...children) {
   const focused = root.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;

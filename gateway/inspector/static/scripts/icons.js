@@ -1,5 +1,3 @@
-// The page's icons.
-
 import { s } from "./dom.js";
 
 const PATHS = {

@@ -102,7 +102,7 @@ export class Inspector {
     for (const id of RENEWED_BY[cause]) if (id === this.current || id === approvals.id) this.refresh(id);
   }
 
-  /** Load a panel's data and draw the panel. A call during loading triggers another load afterward. */
+  /** Load a panel's data and draw the panel. A call while the panel loads triggers another load afterward. */
   async refresh(id) {
     const { session } = this;
     const panel = PANELS.find((one) => one.id === id);

@@ -47,7 +47,7 @@ class Page {
     if (this.facts?.flower_url) byId("flower-link").href = this.facts.flower_url;
   }
 
-  /** Store the panel and its turn in the URL, so that reloads and links restore them. */
+  /** Store the session, panel and turn in the URL, so that reloads and links restore them. */
   noteAddress() {
     const session = this.session?.id;
     const panel = this.inspector.current;
@@ -215,7 +215,7 @@ class Page {
     if (decided.resumed_by && this.session !== null) this.session.begin(decided.resumed_by);
   }
 
-  /** Return the state after an epoch. Epochs are immutable, so each state is cached. */
+  /** Return the state at an epoch, or null. Epochs are immutable, so each state is cached. */
   async stateAt(epoch) {
     if (epoch === 0) return null;
     if (!this.states.has(epoch)) {
@@ -226,7 +226,7 @@ class Page {
     return this.states.get(epoch);
   }
 
-  /** Show the state after an epoch, or the current state for null. The last call wins. */
+  /** Show the state at an epoch, or the current state for null. The last call wins. */
   async showEpoch(epoch) {
     const { session } = this;
     if (session === null) return;
@@ -238,7 +238,7 @@ class Page {
     this.chat.mark(wanted);
   }
 
-  /** Move by a number of epochs from the last requested epoch. */
+  /** Show the state `by` epochs after the last requested epoch. */
   stepEpoch(by) {
     if (this.session !== null) this.showEpoch((this.wanted ?? this.session.epoch) + by);
   }

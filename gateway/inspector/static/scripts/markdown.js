@@ -9,7 +9,7 @@ export function unescape(text) {
   return text.replace(ESCAPED, "$1");
 }
 
-/** Return a message's elements in order. */
+/** Return the elements that show a message. */
 export function readMessage(message) {
   const elements = [];
   let run = null;
@@ -57,7 +57,6 @@ function makeRun({ kind, first, lines }) {
   return h(kind, kind === "ol" ? { start: first } : {}, lines.map((line) => h("li", {}, line)));
 }
 
-/** Return an element that shows code. */
 export function showCode(code, language = "") {
   const name = language === "" ? "Code" : `Code in ${language}`;
   return h("pre", { class: "code", tabindex: "0", role: "region", "aria-label": name }, h("code", {}, code));

@@ -20,7 +20,7 @@ export class Replay {
     return this.steps !== undefined;
   }
 
-  /** Start before the first event. */
+  /** Start a replay of a session before its first event. */
   async start(session) {
     const log = await this.page.attempt(() => readLog(session.api, session.id));
     if (log === undefined || this.page.session !== session) return undefined;
@@ -82,7 +82,7 @@ export class Replay {
     return this.go(at);
   }
 
-  /** Show the messages and state after `at` events. The state is that of the last finished turn. */
+  /** Show the messages after `at` events, and the state after the last turn that had finished by then. */
   async go(at) {
     this.at = Math.min(Math.max(at, 0), this.steps.length);
     this.slider.value = String(this.at);

@@ -46,7 +46,7 @@ export class Session extends EventTarget {
     for (const timer of this.timers.values()) clearTimeout(timer);
   }
 
-  /** Read the session's turns with their messages. */
+  /** Read the turns of the session, and those that a fork inherits, with their messages and ratings. */
   async readTurns() {
     const [own, history, ratings, inherited] = await Promise.all([this.api.turns(this.id), this.api.history(this.id, 1000), this.api.ratings(this.id), this.inherit(this.record)]);
     const turns = [...inherited, ...own];
@@ -78,19 +78,19 @@ export class Session extends EventTarget {
     }
   }
 
-  /** Set the times of turns, and the chosen actions of turns without text, from the history. */
+  /** Add facts from the history: the times of turns, and the chosen actions of turns without text. */
   recall(history) {
     for (const line of history.filter((one) => one.role === "user")) {
       const entry = this.find(line.turn_id);
       if (entry === undefined) continue;
       entry.at ??= line.at;
-      if (line.form !== "action" || entry.said !== null || !line.content.startsWith("{")) continue; // forgotten
+      if (line.form !== "action" || entry.said !== null || !line.content.startsWith("{")) continue; // the action was erased
       entry.action = JSON.parse(line.content);
       entry.said = this.labelOf(entry);
     }
   }
 
-  /** Return the label of an action's button, which is part of the previous answer. */
+  /** Return the label of an entry's action, from its button in the previous answer, or else its name. */
   labelOf(entry) {
     const before = this.entries[this.entries.indexOf(entry) - 1];
     const { name, payload } = entry.action;
@@ -215,7 +215,7 @@ export class Session extends EventTarget {
     this.events = this.events.filter((event) => event.number !== null || event.turn_id !== turnId);
   }
 
-  /** Return the live events of running turns. */
+  /** Return the live events of unfinished turns. */
   get hints() {
     return this.events.filter((event) => event.number === null && !FINISHED.has(this.find(event.turn_id)?.turn?.status));
   }
@@ -229,7 +229,7 @@ export class Session extends EventTarget {
     this.tell("turn", entry);
   }
 
-  /** Add a turn that another client has sent. Return null if the turn is older than those read. */
+  /** Add a turn that another client has sent. Return null if the turn is older than the turns read. */
   begin(turnId) {
     const oldest = this.entries.find((entry) => entry.turnId !== null)?.turnId;
     if (this.entries.length >= MOST_TURNS && oldest !== undefined && turnId < oldest) return null;
@@ -301,7 +301,7 @@ function beginning(text, count) {
   return count >= text.length ? text : [...text].slice(0, count).join("");
 }
 
-/** Describe a turn's activity in a few words. */
+/** Describe the activity that an event reports, in a few words. */
 export function describe(event) {
   const about = event.payload ?? {};
   const name = (text) => String(text ?? "").replaceAll("_", " ");

@@ -1,5 +1,3 @@
-// The list of sessions.
-
 import { button, byId, h, replace, rove } from "./dom.js";
 import { humanize, showAge } from "./words.js";
 

@@ -51,7 +51,7 @@ export function follow(api, sessionId, last, onEvent, onStatus) {
   return () => stop.abort();
 }
 
-/** Return all stored events. */
+/** Return all stored events of a session. */
 export async function readLog(api, sessionId) {
   const response = await api.request(`/v1/sessions/${encodeURIComponent(sessionId)}/events?follow=false`);
   if (!response.ok) throw await readProblem(response);

@@ -58,7 +58,6 @@ export function showCost(micros) {
   return `US$${(micros / 1_000_000).toFixed(6)}`;
 }
 
-/** Colors by status. */
 const TONES = {
   Active: "accent", Completed: "good", Invalid: "bad", Pending: "warn",
   done: "good", running: "accent", ready: "warn", waiting: "warn", queued: "warn", skipped: "",

@@ -23,7 +23,7 @@ export function render({ data, decide, session }) {
   ];
 }
 
-/** Return the slot values of the flow that waits, which help to decide. */
+/** Return the slot values of the flow that waits for the approval. They help the user decide. */
 function slotsOf(session, approval) {
   const flow = (session.record.state?.stack ?? []).find((one) => one.flow_id === approval.flow_id);
   return Object.fromEntries(Object.entries(flow?.slots ?? {}).map(([name, slot]) => [name, slot.value]));

@@ -5,7 +5,7 @@ import { fold, nothing, section } from "./common.js";
 
 const chosen = { session: null, other: null, found: null };
 
-/** Return the sessions with the same root as this session. */
+/** Return the other sessions with the same root as this session. */
 export async function load({ session }) {
   if (chosen.session !== session.id) Object.assign(chosen, { session: session.id, other: null, found: null });
   const rootOf = (record) => record.root ?? record.session_id;

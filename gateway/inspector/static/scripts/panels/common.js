@@ -11,7 +11,7 @@ export function chip(text, status = text) {
   return h("span", { class: `chip ${toneOf(status)}` }, String(text).replaceAll("_", " "));
 }
 
-/** Return collapsed JSON. `key` keeps it open when the panel is redrawn. */
+/** Return collapsed JSON. With a `key`, the JSON stays open when the panel is redrawn. */
 export function fold(label, value, key) {
   return h("details", { "data-key": key }, h("summary", {}, label), h("pre", { class: "json", tabindex: "0", role: "region", "aria-label": label }, JSON.stringify(value, null, 2)));
 }
@@ -25,7 +25,7 @@ export function linkOf({ session_id: session, turn_id: turn }) {
   return `#${new URLSearchParams({ session, panel: "turn", turn })}`;
 }
 
-/** Return the displayed state: the current state, the state at an epoch, or the state of a replay. */
+/** Return the displayed state: the current state, the state at an epoch, or a replay's state. Default: null. */
 export function stateOf(view) {
   return view.state ?? null;
 }

@@ -9,7 +9,7 @@ const SPINE = 12;
 const LONGEST = 44; // characters of a label with its value
 const outlines = new Map(); // flows by domain, or null while they are loading
 
-/** Return the flow as declared by its domain, or undefined while it is loading. `redraw` is called afterward. */
+/** Return the flow as declared by its domain, or undefined until it is loaded, which calls `redraw`. */
 export function outlineOf(session, dact, redraw) {
   const { domain } = session.record;
   if (!outlines.has(domain)) {

@@ -71,7 +71,7 @@ function describeUser(user) {
   return { user: user.user_id ?? "none", turns: user.turns, failed: user.failed, "over budget": user.over_budget, tokens: user.tokens, "US$": dollars(user) };
 }
 
-/** Return the day of the month for every day in the chart, including days without turns. */
+/** Return the day of the month, as two digits, for every day in the chart, including days without turns. */
 function lastDays() {
   return Array.from({ length: DAYS }, (_, at) => new Date(Date.now() - (DAYS - 1 - at) * 86_400_000).toISOString().slice(8, 10));
 }

@@ -7,7 +7,7 @@ import { chip, fold, nothing, section } from "./common.js";
 export const id = "plan";
 export const label = "Plan";
 
-/** Return the latest plan, or null if the session has no plan. */
+/** Return the session's latest plan, or null. */
 export async function load({ session }) {
   const flows = [...(session.record.state?.stack ?? []), ...(session.record.state?.completed ?? [])];
   const hasPlan = flows.some((flow) => flow.steps?.length) || session.events.some((event) => event.type === "plan");
@@ -30,7 +30,7 @@ export function render({ data: plan, view }) {
   ];
 }
 
-/** Return the plan in an earlier state. */
+/** Return the plan in an earlier state, or null. */
 function planOf(state) {
   const flow = (state?.stack ?? []).find((one) => one.steps?.length) ?? (state?.completed ?? []).findLast((one) => one.steps?.length);
   if (flow === undefined) return null;

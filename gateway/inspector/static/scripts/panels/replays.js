@@ -34,7 +34,7 @@ export function render({ data: replays, session, page, redraw }) {
   ];
 }
 
-/** Describe the domain, prompt and model of the replay. */
+/** Describe the domain, prompt and model that the replay used, as far as they are set. */
 function describe(by) {
   const said = Object.entries(by).filter(([, value]) => value !== null).map(([name, value]) => `${name} ${value}`);
   return said.length ? `, by ${said.join(", ")}` : "";

@@ -21,7 +21,7 @@ export function choose(session, turnId) {
 /** Return the chosen turn of a session, or null. */
 export const chosenOf = (session) => (choice.session === session ? choice.turnId : null);
 
-/** Read the chosen turn, or the last one, with its journal and signals. */
+/** Read the chosen turn, or else the last turn, with its journal, side effects and approvals. */
 export async function load({ session }) {
   const { api } = session;
   const entries = session.entries.filter((entry) => entry.turn !== null && entry.turn !== undefined);

@@ -22,7 +22,7 @@ export function showFacts({ turn, signals, started_at: started }) {
     h("p", {}, h("a", { href: linkOf(turn) }, "Link to this turn"))));
 }
 
-/** Show a turn's calls, and who approved them. */
+/** Show a turn's calls, side effects and approvals. */
 export function showCalls({ turn, signals, effects, approvals }) {
   const confirmed = signals.some((signal) => signal.type === "prediction" && signal.payload.kind === "confirmation");
   const entries = [
