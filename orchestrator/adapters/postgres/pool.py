@@ -144,7 +144,7 @@ class Database:
         await self.engine.dispose()
 
     async def ping(self) -> None:
-        """Raise Unavailable if the server does not respond."""
+        """Raise Unavailable if the server does not respond or no connection becomes free in time."""
         async with self._borrowed() as hot:
             await hot.connection.execute("SELECT 1")
 

@@ -121,7 +121,11 @@ class PostgresRunWork:
         return ItemsClaim(facts, token, tuple(ClaimedItem(*row[1:]) for row in rows))
 
     async def record_items(self, claim: ItemsClaim, ends: tuple[ItemEnd, ...], *, last: bool) -> Recorded:
-        """Record the results of items, each once. `last`: True to release the claim too."""
+        """Record the results of items, each once. `last`: True to release the claim too.
+
+        Return LOST, without changes, if the claim is no longer current. Return ALL if all items of the run are
+        finished, which is checked only if `last`.
+        """
         run_id = claim.facts.run_id
         if last:
             self.give_up(claim.token)

@@ -178,7 +178,7 @@ class PostgresInbox:
     async def submit_locked(
         self, connection: AsyncConnection, lane: Row[Any], submission: Submission
     ) -> Receipt:
-        """Accept a turn in a transaction that has locked its lane."""
+        """Accept a turn in a transaction that has locked its lane, or raise the reason for the refusal."""
         return await self._accept(connection, lane, submission, _new_turn_id())
 
     async def _accept(
