@@ -112,7 +112,6 @@ def read_response(response: ModelResponse, endpoint: str, *, output_tool: str | 
 
 
 def read_arguments(arguments: Any) -> str:
-    """Return a call's arguments as JSON text."""
     text = arguments if isinstance(arguments, str) else "" if arguments is None else json.dumps(arguments)
     return text.replace("\0", "")
 

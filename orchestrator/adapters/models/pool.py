@@ -177,9 +177,9 @@ class ModelPool:
         return len(missing) < len(providers)
 
     def _open(self, name: str) -> bool:
-        """Open a configured endpoint, or a provider that needs no configuration.
+        """Open the endpoint `name`, or the provider `name` if no such endpoint is configured.
 
-        Return True if the endpoint is open.
+        Return whether it is open.
         """
         if name in self._clients:
             return True

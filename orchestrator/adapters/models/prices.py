@@ -1,5 +1,3 @@
-"""Published model prices, from `genai-prices`."""
-
 from genai_prices import Usage as PricedUsage
 from genai_prices import calc_price
 
@@ -8,7 +6,7 @@ from orchestrator.ports.language_model import Usage
 
 
 def list_price(endpoint: Endpoint, url: str, model: str, usage: Usage) -> float:
-    """Return the cost in US dollars, or 0 if the price is unknown.
+    """Return the cost in US dollars by the prices of `genai-prices`, or 0 if the price is unknown.
 
     Prices of compatible endpoints are found by URL, so that a local server is free even if its model has a
     price.

@@ -72,7 +72,6 @@ class HotConnection:
         return self._connection
 
     def is_fresh(self) -> bool:
-        """Return whether the connection is intact, outside a transaction, and recent enough to keep."""
         return self._server.transaction_status == _IDLE and time.monotonic() - self._since < _AT_HAND_FOR_S
 
     async def check(self) -> None:
@@ -221,7 +220,6 @@ class HotConnections:
             self._make_room()
 
     async def close(self) -> None:
-        """Return all idle connections to the pool."""
         while self._idle:
             await self._pool.putconn(self._idle.pop().connection)
 
@@ -265,6 +263,5 @@ class HotConnections:
 
 
 def _end(waiter: asyncio.Future[bool]) -> None:
-    """Wake a queued borrower whose wait has timed out."""
     if not waiter.done():
         waiter.set_result(False)

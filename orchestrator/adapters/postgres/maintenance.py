@@ -61,9 +61,10 @@ class PostgresMaintenance:
     async def broken(
         self, *, quiet_for_s: float, after: str = "", limit: int = 500, among: list[str] | None = None
     ) -> list[SessionRows]:
-        """Return counts of inconsistent rows, including zero, for quiet sessions ordered by ID.
+        """Return counts of inconsistent rows, including zero, for quiet sessions, ordered by ID.
 
-        `among`: check only these sessions. Default: sessions that were active within the last day.
+        `quiet_for_s`, `after`: as in `states`. `among`: check only these sessions. Default: sessions that were
+        active within the last day.
         """
         arguments = {"after": after, "limit": limit, "quiet_s": quiet_for_s, "sessions": among}
         rows = await self._database.fetch_all(statement("find_broken"), arguments)

@@ -131,7 +131,6 @@ def any_of(names: Collection[str]) -> ColumnElement[Any]:
 
 
 def required(found: _Record | None, kind: str, name: str) -> _Record:
-    """Return the record, or raise NotFound if it is None."""
     if found is None:
         raise NotFound(kind, name)
     return found

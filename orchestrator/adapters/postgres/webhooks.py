@@ -75,7 +75,8 @@ class PostgresWebhooks:
     ) -> Webhook:
         """Subscribe a URL to a session's future events. Default: the events of all the tenant's sessions.
 
-        `events`: the event types to deliver. Default: all types. Raises InvalidInput or NotFound.
+        `events`: the event types to deliver. Default: all types. Raises InvalidInput for an invalid
+        URL, or NotFound if the session doesn't exist or is closed.
         """
         concerned = update(lanes).where(lanes.c.tenant_id == tenant_id, lanes.c.closed.is_(False))
         if session_id is not None:

@@ -16,7 +16,7 @@ from orchestrator.adapters.redis.client import read_script, translated
 
 PROCESSES = "parley:processes"
 REFUSED = "parley:refused"
-"""Key of the list of dropped messages, newest first, as JSON without contents."""
+"""Redis key of the list of dropped messages, newest first, as JSON without the messages' contents."""
 MOST_REFUSED = 100
 KNOWN_FOR_MS = 15_000
 ANNOUNCE_EVERY_S = 5.0

@@ -39,7 +39,7 @@ class AddressGuard:
         self._private = [ipaddress.ip_network(network) for network in private_networks]
 
     def allows(self, text: str) -> bool:
-        """Return whether tools can connect to an IP address, in any notation.
+        """Return whether tools can connect to the IP address `text`.
 
         The check covers IPv4 addresses that an IPv6 address embeds.
         """

@@ -1,5 +1,3 @@
-"""Users' credentials for HTTP tools, fetched from the sources that the domain configures."""
-
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -35,7 +33,7 @@ class _Kept:
 
 
 class UserCredentials:
-    """Users' credentials, fetched when a tool is called and cached briefly.
+    """Users' credentials for HTTP tools, fetched from the domain's configured sources and cached briefly.
 
     Only requests to the tools' endpoints contain the credentials.
     """

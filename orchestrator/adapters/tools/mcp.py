@@ -79,7 +79,6 @@ class McpTools:
         return read_result(result)
 
     async def close(self) -> None:
-        """Close all sessions and their server processes."""
         for server in self._servers.values():
             await server.close()
 

@@ -27,9 +27,7 @@ SESSION_UNKNOWN = "Session terminated"
 """The `mcp` library's message if an HTTP server has lost the session, and therefore did nothing."""
 
 OpenTransport = Callable[[Callable[[], None]], Transport]
-"""A function that connects to the server or starts its process, and calls its argument when the connection
-ends.
-"""
+"""A function that connects to the server, or starts its process and calls the argument when its output ends."""
 
 _log = get_logger(__name__)
 
@@ -118,7 +116,6 @@ class McpServer:
         return session
 
     async def _hold(self, session: _Session) -> None:
-        """Open a session and keep it until it is stopped."""
         try:
             async with asyncio.timeout(START_WITHIN_S) as starting:
                 async with Client(self._open_transport(lambda: self._drop(session)), cache=None) as client:

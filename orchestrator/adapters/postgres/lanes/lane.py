@@ -150,7 +150,7 @@ class PostgresLane:
     ) -> Work | None:
         """Return the claimed turn and remember the claim, or return None if no turn can be claimed.
 
-        If `turn` is empty, claim a turn in a transaction that locks the lane.
+        If the row `turn` has no turn, claim one in a transaction that locks the lane.
         """
         if not turn or turn[0] is None:
             found = await claim_repair.take_turn(

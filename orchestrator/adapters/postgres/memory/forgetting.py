@@ -174,7 +174,6 @@ async def _forget_conversation(
 
 
 async def _rewrite(connection: AsyncConnection, table: Table, where: Any, unwanted: Unwanted) -> None:
-    """Remove `unwanted` content from the texts and JSON in a table's rows."""
     columns = [column for column in table.c if isinstance(column.type, Text | JSON | JSONB)]
     found: Select[Any] = select(_ROW.label("row_id"), *columns).where(where)
     rows = (await connection.execute(found)).all()

@@ -1,5 +1,3 @@
-"""The archive of scratchpads on PostgreSQL (RT-14)."""
-
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
@@ -22,7 +20,7 @@ class OwnedEntry(NamedTuple):
 
 
 class PostgresScratchpadArchive:
-    """The durable copy of scratchpads, which restores them after Redis has lost data."""
+    """The durable copy of scratchpads, which restores them after Redis has lost data (RT-14)."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

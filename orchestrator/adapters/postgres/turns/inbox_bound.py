@@ -1,6 +1,6 @@
 """The limit on unfinished turns of all tenants.
 
-The number is counted periodically and estimated in between.
+The number of turns is counted periodically and estimated in between.
 """
 
 import time
