@@ -27,7 +27,7 @@ class Column:
 
     @property
     def kind(self) -> str:
-        """The type to show to users."""
+        """Return the type as users see it: number, date, yes or no, or text."""
         if self.type.startswith(_NUMBERS):
             return "number"
         if self.type.startswith(("DATE", "TIMESTAMP")):
@@ -57,7 +57,7 @@ class BaseColumn(Column):
 
 @dataclass(frozen=True, slots=True)
 class BaseTable:
-    """A base table. `file`: path of the data file in `PACKAGE`. `rows`: number of rows."""
+    """A base table. `file`: name of the data file in `PACKAGE`. `rows`: number of rows."""
 
     name: str
     title: str
@@ -68,7 +68,7 @@ class BaseTable:
 
     @property
     def path(self) -> str:
-        """The path of the data file, found without importing the package."""
+        """Return the path of the data file, without importing the package."""
         return str(distribution(PACKAGE).locate_file(f"{PACKAGE}/_data/{self.file}"))
 
 
@@ -92,7 +92,7 @@ TABLES: Mapping[str, BaseTable] = {
     for name, table in _declared["tables"].items()
 }
 VALUES: Mapping[str, list[str]] = _declared["values"]
-"""All distinct values of columns with few distinct values, by `table.column`."""
+"""The distinct values of columns that have few distinct values, by ``table.column``."""
 
 
 def tables_with(columns: Iterable[str]) -> list[str]:
@@ -101,7 +101,6 @@ def tables_with(columns: Iterable[str]) -> list[str]:
 
 
 def tables() -> list[EntityValue]:
-    """Return the values of the entity `table`."""
     return [
         EntityValue(
             table.name,
@@ -116,7 +115,7 @@ def tables() -> list[EntityValue]:
 def columns() -> list[EntityValue]:
     """Return the values of the entity `column`.
 
-    A column name that occurs in several tables is one value, with all aliases.
+    A column name that occurs in several tables is one value, with the aliases of all these columns.
     """
     found: dict[str, list[str]] = {}
     for table in TABLES.values():

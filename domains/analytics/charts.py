@@ -1,4 +1,4 @@
-"""The rows of bar, line and scatter charts and histograms. RES draws the charts (RS-5)."""
+"""The tool that computes the rows of bar, line and scatter charts and histograms. RES draws the charts (RS-5)."""
 
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ class Charts(TableService):
     ) -> JsonObject:
         """Return the rows of a chart of `column` against `by`.
 
+        `kind`: bar, line, scatter or histogram. `function`: combines the values of a group. Columns that are None
+        are chosen to suit the kind.
+
         Raises:
             ToolFailure: not_found or validation_error if the data can't be plotted.
         """
@@ -47,7 +50,7 @@ class Charts(TableService):
             "table_id": shown.table_id,
             "rows": rows,
             "chart_kind": kind,
-            "chart_type": "bar" if kind == "histogram" else kind,  # the rows are counts already
+            "chart_type": "bar" if kind == "histogram" else kind,  # the rows already contain the counts
             "title": title,
             "points": len(rows),
             "lines": list(show_rows(shown.names, rows)),
@@ -56,7 +59,11 @@ class Charts(TableService):
     async def _choose(
         self, call: ToolCall, table: str | None, table_id: str | None, columns: tuple[str | None, ...]
     ) -> tuple[Workspace, Sheet]:
-        """Return the workspace and the table or result to plot. Default: the only base table with the columns."""
+        """Return the workspace and the table or result to plot.
+
+        If neither is named, choose the only base table that has all the columns. If a result lacks a column,
+        choose `table` instead.
+        """
         if table is None and table_id is None:
             fitting = tables_with([name for name in columns if name is not None])
             if len(fitting) != 1:
@@ -71,7 +78,7 @@ class Charts(TableService):
 def _group(
     sheet: Sheet, kind: str, column: str | None, by: str | None, function: str | None
 ) -> tuple[str, str]:
-    """Return the SQL and title of a bar or line chart with one value per group."""
+    """Return the SQL and the title of a bar or line chart with one value per group."""
     group = sheet.column(by) if by is not None else _group_of(sheet, kind)
     number = next((one for one in sheet.columns if one.is_number and one != group), None)
     if sheet.table_id and column is None and function is None and number is not None:

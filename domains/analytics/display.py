@@ -1,5 +1,3 @@
-"""Formatting of values and rows for answers."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -14,7 +12,7 @@ _YEARS = frozenset({"year", "years", "month"})
 
 
 def show_value(value: object, name: str = "") -> str:
-    """Format a value for users. Numbers get thousands separators, unless `name` is a column of years."""
+    """Format a cell of the column `name` for users. Numbers get thousands separators, except years and months."""
     plain = to_json(value)
     if plain is None:
         return "–"
@@ -43,7 +41,7 @@ def show_rows(names: Sequence[str], rows: Sequence[JsonObject]) -> list[str]:
 
 
 def describe_rows(names: Sequence[str], rows: list[JsonObject], count: int) -> JsonObject:
-    """Describe rows for an answer, with text lines. `count`: number of rows in the whole result."""
+    """Return the data for an answer about rows, including text lines. `count`: number of rows in the whole result."""
     lines = show_rows(names, rows)
     return {
         "columns": list(names),
@@ -56,5 +54,5 @@ def describe_rows(names: Sequence[str], rows: list[JsonObject], count: int) -> J
 
 
 def describe_sheet(sheet: Sheet, rows: list[JsonObject]) -> JsonObject:
-    """Describe a result for an answer. `rows`: its first page of rows."""
+    """Return the data for an answer about a result. `rows`: the first page of the result."""
     return {**describe_rows(sheet.names, rows, sheet.rows), "table_id": sheet.table_id, "code": sheet.code}

@@ -1,5 +1,3 @@
-"""An in-process, read-only DuckDB database with the base tables."""
-
 from __future__ import annotations
 
 import os
@@ -50,7 +48,10 @@ class Rows:
 
 @dataclass(slots=True)
 class Engine:
-    """The database of this process. Each call uses a separate cursor, so the engine is thread-safe."""
+    """The database of this process. Each query uses a separate cursor, so the engine is thread-safe.
+
+    `longest_s`: time limit for one query, in seconds.
+    """
 
     longest_s: float = LONGEST_S
     _connection: duckdb.DuckDBPyConnection = field(init=False)
@@ -145,6 +146,6 @@ def to_json(value: object) -> Json:
 
 
 def _first_sentence(error: duckdb.Error) -> str:
-    """Return the first line of DuckDB's message, without the error class."""
+    """Return the first line of DuckDB's message without the error class, at most 200 characters."""
     text = str(error).partition("\n")[0].partition(": ")[2] or str(error)
     return text.strip()[:200]

@@ -1,5 +1,3 @@
-"""Exports of tables as text documents, and reports that summarize a table's columns."""
-
 from __future__ import annotations
 
 import csv
@@ -30,10 +28,12 @@ class Exports(TableService):
         table_id: str | None = None,
         format: str = "csv",  # noqa: A002
     ) -> JsonObject:
-        """Store a result or a table as a text document, and return its signed path.
+        """Store a result or a table as a text document. Return the document's ID and signed path.
+
+        `format`: csv or json.
 
         Raises:
-            ToolFailure: validation_error if there are more than MOST_EXPORTED rows.
+            ToolFailure: validation_error if there are more than `MOST_EXPORTED` rows.
         """
         workspace, sheet = await self.open(call, table, table_id)
         if sheet.rows > MOST_EXPORTED:
@@ -55,7 +55,7 @@ class Exports(TableService):
         }
 
     async def document(self, document_id: str, call: ToolCall) -> JsonObject:
-        """Return an export: {name, format, text, key}.
+        """Return a stored document as ``{name, format, text, key}``.
 
         Raises:
             ToolFailure: not_found if the caller has no document with this ID.

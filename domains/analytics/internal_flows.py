@@ -1,5 +1,3 @@
-"""The background flow that delivers scheduled reports."""
-
 from __future__ import annotations
 
 from typing import Any, ClassVar
@@ -15,7 +13,7 @@ PAGE = 500
 
 
 class Due(BaseModel):
-    """A report to send. `key`: the key of its schedule. `at`: the due time, in Unix seconds."""
+    """A report to send. `key`: the record key of the schedule. `at`: the due time, in Unix seconds."""
 
     tenant_id: TenantId
     key: str

@@ -23,11 +23,11 @@ from parley import (
 )
 
 SOURCES = ("table", "table_id", "column", "by")
-"""Slots that identify the table, result or columns to use."""
+"""Slots that name the table, result or columns to use."""
 
 
 class TablePolicy(BasePolicy):
-    """Base policy for flows that use a table. It asks again if the requested table does not exist."""
+    """A base policy for flows that use a table. If the table does not exist, the policy asks for another."""
 
     async def review(self, run: Execution) -> Ending | None:
         table = run.flow.slots.get("table")
@@ -41,7 +41,6 @@ class TablePolicy(BasePolicy):
         return ending
 
     async def recover(self, run: Execution, failure: Failed) -> Ending:
-        """Ask for another table if the requested table does not exist."""
         if failure.category is FailureCategory.NOT_FOUND and not has_table(run):
             category = FailureCategory.NOT_FOUND.value
             run.context.tell(
@@ -65,13 +64,13 @@ class TablePolicy(BasePolicy):
 
 
 def saved_tables(run: Execution) -> Mapping[str, Collection[str]]:
-    """Return the user's saved tables with their columns."""
+    """Return the columns of the user's saved tables, by table."""
     registry = run.context.world.registry
     return {name: registry.tables.get(name, ()) for name in registry.own.get("table", ())}
 
 
 def ask(run: Execution, slot: str) -> NeedsInput:
-    """Ask the user for a slot, for example for another column because the table lacks the named column."""
+    """Ask the user for a slot's value, for example because the table lacks the column that the user named."""
     entry = AskSlot(flow_id=run.flow.flow_id, slot=slot)
     run.context.state.ambiguity.declare(entry, run.context.ids.turn_id)
     _offer_tables(run)

@@ -1,4 +1,4 @@
-"""Schedules of daily, weekly and monthly reports. All times are UTC."""
+"""Tools for schedules of daily, weekly and monthly reports. All times are UTC."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ MOST_SCHEDULES = 50
 
 
 class Schedules(TableService):
-    """Tools for a workspace's report schedules. `SendReports` sends the due reports."""
+    """Tools for the report schedules of a user or session. `SendReports` sends the due reports."""
 
     async def create(self, *, table: str, every: str, call: ToolCall) -> JsonObject:
-        """Schedule a daily, weekly or monthly report, starting now."""
+        """Schedule a report on a table. The first report is due one period from now.
+
+        `every`: day, week or month.
+        """
         workspace, sheet = await self.open(call, table)
         mine = await self.records.find(SCHEDULES, {"owner": workspace.owner}, limit=MOST_SCHEDULES * 4)
         earlier = next((one for one in mine if one["key"] == call.idempotency_key), None)

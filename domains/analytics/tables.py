@@ -1,5 +1,3 @@
-"""Tools that list, describe, query, save and drop tables."""
-
 from __future__ import annotations
 
 from domains.analytics.catalogue import TABLES
@@ -36,7 +34,6 @@ class Tables(TableService):
         return {"tables": rows, "count": len(rows), "names": workspace.names_with()}
 
     async def describe(self, *, table: str, call: ToolCall) -> JsonObject:
-        """Return a table's title, columns and first rows."""
         workspace, sheet = await self.open(call, table)
         title = TABLES[sheet.name].title if sheet.name in TABLES else ""
         fields: list[JsonObject] = [{"column": one.name, "type": one.kind} for one in sheet.columns]
@@ -44,7 +41,7 @@ class Tables(TableService):
         return {**workspace.about(shown), **describe_sheet(shown, rows), "fields": fields, "title": title}
 
     async def page(self, table_id: str, number: int, call: ToolCall) -> JsonObject:
-        """Return one page of a result: {rows, page, pages, row_count}. `number`: starts at 1."""
+        """Return one page of a result as ``{rows, page, pages, row_count}``. `number`: the page, from 1."""
         workspace, sheet = await self.open(call, None, table_id)
         pages = max(1, -(-sheet.rows // PAGE_ROWS))
         if not 1 <= number <= pages:
@@ -67,12 +64,12 @@ class Tables(TableService):
     async def compute(self, *, statement: str, code: str, call: ToolCall) -> JsonObject:
         """Run a Python function on the rows of a SELECT statement. Both have passed the guardrails.
 
-        `code` defines one function with the parameter `rows`, a list of objects. The function returns a list
-        of objects, an object or a value.
+        `code`: defines one function with the parameter `rows`, a list of objects. The function returns a list of
+        objects, an object or a plain value.
 
         Raises:
-            ToolFailure: validation_error if the statement or the function fails, or if there are too many
-                rows.
+            ToolFailure: validation_error if the statement or the function fails, or if there are more than
+                `MOST_COMPUTED` rows.
         """
         if self.python is None:
             raise invalid("Python can't run here.")
@@ -94,7 +91,7 @@ class Tables(TableService):
     async def save(
         self, *, new_name: str, call: ToolCall, table: str | None = None, table_id: str | None = None
     ) -> JsonObject:
-        """Save a result or a table under a new name.
+        """Save the result `table_id` or, if that is None, the table `table` under a new name.
 
         Raises:
             ToolFailure: validation_error if the name is taken or the workspace is full.

@@ -1,4 +1,4 @@
-"""The workspace of a user or a session: base tables, saved tables and displayed results.
+"""The workspace of a user, or of a session without a user: base tables, saved tables and displayed results.
 
 Saved tables and results are stored as SELECT statements over base tables only. Therefore, dropping a saved table
 never invalidates another table.
@@ -29,7 +29,10 @@ _GIVEN = {"_".join(name.split()) for table in TABLES.values() for name in (table
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A table or a result. `sql`: a SELECT statement over base tables. `code`: the statement before expansion."""
+    """A table or a result.
+
+    `sql`: a SELECT statement over base tables. `code`: the statement that the user sees, which can read saved tables.
+    """
 
     name: str
     sql: str
@@ -50,7 +53,7 @@ class Sheet:
         """Return the column with this name.
 
         Raises:
-            ToolFailure: not_found, with a similar name or with all names.
+            ToolFailure: not_found, with a hint from `suggest`.
         """
         found = next((one for one in self.columns if one.name == name), None)
         if found is None:
@@ -96,7 +99,7 @@ class Workspace:
         """Return the table with this name.
 
         Raises:
-            ToolFailure: not_found, with the most similar name.
+            ToolFailure: not_found, with the most similar name if any name is similar.
         """
         found = self.sheets.get("_".join(name.casefold().split()))
         if found is None:
@@ -118,7 +121,10 @@ class Workspace:
         return await asyncio.to_thread(engine().run, sql)
 
     async def show(self, name: str, sql: str, code: str = "") -> tuple[Sheet, list[JsonObject]]:
-        """Run a statement over base tables and store its result. Return the result and its first page of rows."""
+        """Run a statement over base tables and store it as a result. Return the result and its first page of rows.
+
+        `name`: the table that the result comes from. `code`: the statement to display. Default: `sql`.
+        """
         if len(sql) > LONGEST_STATEMENT:
             raise invalid("That statement builds on too many saved tables.")
         found = await self.read(f"SELECT * FROM ({sql}) LIMIT {PAGE_ROWS + 1}")  # noqa: S608
@@ -131,9 +137,9 @@ class Workspace:
         return sheet, found.to_objects()[:PAGE_ROWS]
 
     def expand(self, statement: str) -> tuple[str, str]:
-        """Add the definitions of the saved tables that a statement reads.
+        """Add the definitions of saved tables to a statement, so that it reads only base tables.
 
-        Return the name of the first table that the statement reads, and the expanded statement.
+        Return the first known table that the original statement reads, and the new statement.
 
         Raises:
             ToolFailure: validation_error if the statement reads no known table.
@@ -148,11 +154,11 @@ class Workspace:
         return sheets[0].name, f"WITH {saved} SELECT * FROM ({statement})" if saved else statement  # noqa: S608
 
     def about(self, sheet: Sheet) -> JsonObject:
-        """Return the data for later turns: the table's name, and names that are not in the catalog."""
+        """Return the table's name, and the names that later turns must recognize (see `names_with`)."""
         return {"table": sheet.name, "names": self.names_with(sheet)}
 
     def names_with(self, *sheets: Sheet) -> JsonObject:
-        """Return the saved tables, and the columns of saved tables and `sheets` that are not in the catalog."""
+        """Return the saved tables, and those columns of saved tables and `sheets` that no base table has."""
         known = {column.name for table in TABLES.values() for column in table.columns}
         columns = {name for one in (*self.saved, *sheets) for name in one.names}
         return {
@@ -162,8 +168,6 @@ class Workspace:
 
 
 class TableService(Service):
-    """Base class for services that use the caller's workspace."""
-
     async def open(
         self, call: ToolCall, table: str | None, table_id: str | None = None
     ) -> tuple[Workspace, Sheet]:
@@ -181,7 +185,7 @@ def owner_of(call: ToolCall) -> str:
 
 
 def check_name(said: str) -> str:
-    """Convert the user's words to a table name. Raises ToolFailure if the name is invalid or reserved."""
+    """Convert the user's words to a table name. Raises ToolFailure if the name is invalid or that of a base table."""
     name = "_".join(re.sub(r"\W+", " ", said.casefold()).split())
     if _NAME.fullmatch(name) is None:
         raise invalid(f"{said!r} is not a valid name: use letters, digits and _, a letter first.")

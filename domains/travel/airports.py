@@ -79,8 +79,9 @@ def airports(main: Mapping[str, Sequence[str]], ordinary_words: Sequence[str]) -
 
     Args:
         main: names of large cities, by the code of each city's main airport. Only this airport gets the names.
-        ordinary_words: words that never name an airport. An airport whose IATA code is such a word (YES, CAN)
-            is identified by its ICAO code, or left out if it has none.
+        ordinary_words: words that never mean an airport. An airport whose IATA code is such a word (YES, CAN)
+            is identified by its ICAO code, or left out if it has no ICAO code. The airports in `main` keep their
+            codes.
     """
     taken = {name.casefold() for names in main.values() for name in names}
     banned = {word.casefold() for word in ordinary_words}

@@ -1,4 +1,4 @@
-"""Tools for bookings. A repeated call has no further effect."""
+"""Tools for bookings. Repeating a call with the same idempotency key has no further effect."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Bookings(Service):
         self.timetable = Timetable(context.records, context.config["airlines"])
 
     async def book(self, *, offer_id: str, call: ToolCall, passenger_name: str = "") -> JsonObject:
-        """Book an offer. The booking reference is derived from the call, so a retry finds the earlier booking."""
+        """Book an offer. The booking reference is derived from the idempotency key, so a retry finds the booking."""
         flight_id, cabin, passengers = read_offer(offer_id)
         draft = {
             "status": "held",
@@ -77,7 +77,7 @@ class Bookings(Service):
         new_time_of_day: str | None = None,
         new_cabin: str | None = None,
     ) -> JsonObject:
-        """Return the new flight and the cost of a change.
+        """Return the new flight and the cost of a change. Values that are None stay as booked.
 
         The flight with the same number is preferred, then the flight with the closest departure time.
         """
@@ -104,7 +104,6 @@ class Bookings(Service):
         return _describe_change(booking, flight, cabin)
 
     async def modify(self, *, booking_ref: str, offer_id: str, call: ToolCall) -> JsonObject:
-        """Move a booking to another flight, day or cabin."""
         booking = await self._find(booking_ref, call)
         if booking["last_change"] != call.idempotency_key:
             booking = await self._changeable(booking_ref, call)
@@ -144,7 +143,7 @@ class Bookings(Service):
     async def assign_seat(
         self, *, booking_ref: str, call: ToolCall, seat_position: str | None = None, seat: str | None = None
     ) -> JsonObject:
-        """Assign the requested seat, or any seat in the requested position."""
+        """Assign `seat` or, if it is None, a seat in the position `seat_position`. Default: a window seat."""
         booking = await self._find(booking_ref, call)
         if booking["last_change"] != call.idempotency_key:
             booking = await self._changeable(booking_ref, call)
@@ -154,7 +153,7 @@ class Bookings(Service):
         return view(booking) | {"seat_position": SEATS[booking["seat"][-1]]}
 
     async def _change(self, booking: JsonObject, changes: JsonObject, call: ToolCall) -> JsonObject:
-        """Change a confirmed booking once per call."""
+        """Change a confirmed booking, and record the call so that a retry doesn't repeat the change."""
         return await self._write(
             booking, {**changes, "last_change": call.idempotency_key}, status="confirmed"
         )
@@ -172,7 +171,7 @@ class Bookings(Service):
         raise ToolFailure(FailureCategory.SERVER_ERROR, message)
 
     async def _find(self, booking_ref: str, call: ToolCall) -> JsonObject:
-        """Return a booking of the calling user, or a booking without a user. Raises ToolFailure."""
+        """Return a booking of the calling user, or of no user. Raises ToolFailure if there is no such booking."""
         booking = await self.records.get(COLLECTION, booking_ref.upper())
         if booking is None or booking["status"] == "held" or booking["owner"] not in {"", call.user_id}:
             message = f"I can't find booking {booking_ref.upper()}. Please check the reference."
@@ -191,7 +190,11 @@ class Bookings(Service):
         return booking
 
     async def _write(self, booking: JsonObject, changes: JsonObject, *, status: str) -> JsonObject:
-        """Write changes. Raises ToolFailure if another call has changed the booking since it was read."""
+        """Write changes to a booking that has this status, and return the booking.
+
+        If an earlier attempt of the call wrote the changes, return the current booking. Raises ToolFailure if
+        another call has changed the booking since it was read.
+        """
         where = {"status": status, "version": booking["version"]}
         changes = {**changes, "version": booking["version"] + 1}
         written = await self.records.update(COLLECTION, booking["booking_ref"], changes, where=where)
@@ -206,9 +209,9 @@ class Bookings(Service):
 
 
 def make_reference(key: str, number: int) -> str:
-    """Derive a booking reference from the key: six characters with at least one letter and one digit.
+    """Derive a booking reference from an idempotency key: six characters with at least one letter and one digit.
 
-    `number`: the attempt, because the reference may be taken.
+    `number`: the number of earlier attempts whose references were taken.
     """
     value = number_from("reference", key, number)
     letters = [_LETTERS[value >> 5 * index & 31] for index in range(6)]
@@ -218,7 +221,6 @@ def make_reference(key: str, number: int) -> str:
 
 
 def read_offer(offer_id: str) -> tuple[str, str, int]:
-    """Parse an offer ID into the flight ID, cabin and number of passengers."""
     flight_id, cabin, passengers = offer_id.split(":")
     return flight_id, cabin, int(passengers)
 
@@ -243,7 +245,7 @@ def view(booking: JsonObject) -> JsonObject:
 
 
 def refund(booking: JsonObject, now: float) -> int:
-    """Return the refund for canceling the booking now.
+    """Return the refund for canceling a booking at `now`, in whole units of `CURRENCY`.
 
     Within a day of booking, the refund is the paid amount. Later, it is `REFUND_SHARE` of this amount, and 0 after
     departure.

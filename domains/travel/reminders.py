@@ -1,5 +1,3 @@
-"""Flight reminders."""
-
 from __future__ import annotations
 
 import re
@@ -21,7 +19,7 @@ _LEAD = re.compile(r"(?P<half>half )?(?:(?P<count>\w+) )?(?P<unit>minute|hour|da
 
 
 def lead_seconds(lead: str) -> int:
-    """Convert a phrase such as “two hours” or “the day” to a lead time before departure, in seconds."""
+    """Convert a phrase such as “two hours” or “the day” to seconds. Raises ToolFailure if it has no unit of time."""
     found = _LEAD.search(lead)
     if found is None:
         raise ToolFailure(FailureCategory.VALIDATION_ERROR, "How long before? For example: two hours.")
@@ -34,7 +32,10 @@ class Reminders(Bookings):
     """Tools for flight reminders. Each booking has at most one reminder."""
 
     async def set(self, *, booking_ref: str, call: ToolCall, lead: str = DEFAULT_LEAD) -> JsonObject:
-        """Schedule or reschedule a booking's reminder. `lead`: time before departure, in words."""
+        """Schedule or reschedule a booking's reminder. `lead`: time before departure, in words.
+
+        Raises ToolFailure if that time has passed, or the booking can't be changed.
+        """
         booking = await self._changeable(booking_ref, call)
         at = booking["leaves_at"] - lead_seconds(lead)
         if at <= call.now:

@@ -26,7 +26,7 @@ from parley import (
 __all__ = ["Bookings", "Documents", "Flights", "Memory", "Reminders", "airports"]
 
 FARES_KEPT = 5
-"""Maximum number of fares that a search returns for later comparison."""
+"""Maximum number of fares that `Flights.search` returns for `Flights.compare`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,10 @@ class Pair:
 
 
 def _booked(fares: dict[str, float], flight_id: str | None) -> dict[str, float]:
-    """Return the booked flight's fare by its ID, or an empty dictionary if it isn't on the route and day of `fares`."""
+    """Return the fare of a booked flight by its ID. The fare is 0 if `fares` lacks the flight.
+
+    Return an empty dictionary if no flight is booked, or if it isn't on the route and day of `fares`.
+    """
     route = (flight_id or "").rpartition("-")[0]
     of_that_day = any(one.rpartition("-")[0] == route for one in fares)
     return {flight_id: fares.get(flight_id, 0.0)} if flight_id and of_that_day else {}
@@ -50,7 +53,10 @@ def _booked(fares: dict[str, float], flight_id: str | None) -> dict[str, float]:
 def _cheapest(
     outbound: dict[str, float], back: dict[str, float], known: dict[str, JsonObject], passengers: int
 ) -> Pair:
-    """Return the cheapest pair whose return flight leaves after the outbound flight has landed."""
+    """Return the cheapest pair whose return flight leaves after the outbound flight has landed.
+
+    `outbound` and `back`: fares by flight ID. `known`: the flights by ID. Raises ToolFailure if there is no pair.
+    """
     pairs = [
         Pair(first, last, outbound[first], back[last], (outbound[first] + back[last]) * passengers)
         for first in outbound
@@ -82,7 +88,10 @@ class Flights(Service):
         time_of_day: str = "any",
         max_price: float | None = None,
     ) -> JsonObject:
-        """Return matching flights, cheapest first. The result's `flight_id` is the cheapest flight."""
+        """Return matching flights, cheapest first. `max_price`: maximum price per passenger, in `CURRENCY`.
+
+        The result's `flight_id` and `from_price` belong to the cheapest flight.
+        """
         flights = await self.timetable.search(
             origin,
             destination,
@@ -120,8 +129,9 @@ class Flights(Service):
     ) -> JsonObject:
         """Return the cheapest pair of flights with the total for all passengers.
 
-        Alternative days are considered only if the requested days exceed the budget. The result's `wanted_total` is
-        the total on the requested days. Flights that are already booked are kept.
+        Fares are by flight ID. Alternative days are considered only if the cheapest pair on the requested days
+        exceeds the budget. The result's `wanted_total` is the total on the requested days. `outbound_id` and
+        `return_id`: flights that are already booked, which are kept.
         """
         if not outbound_fares or not return_fares:
             raise ToolFailure(FailureCategory.NOT_FOUND, "There are no flights to choose from.")
@@ -167,7 +177,11 @@ class Flights(Service):
         flight_number: str | None = None,
         flight_id: str | None = None,
     ) -> JsonObject:
-        """Return the flight to book with an offer ID: the requested flight, or the cheapest match."""
+        """Return a flight with an offer ID to book it.
+
+        With `flight_number`, only this flight is offered. The flight `flight_id` is preferred to the cheapest
+        flight in the `time_of_day`. Raises ToolFailure if no flight matches.
+        """
         number = flight_number.replace(" ", "") if flight_number is not None else None
         flights = await self.timetable.search(
             origin, destination, day, now=call.now, cabin=cabin, passengers=passengers

@@ -21,9 +21,9 @@ CABINS: Mapping[str, tuple[float, int]] = {"economy": (1.0, 60), "premium": (1.7
 CURRENCY = "EUR"
 HOURS = {"morning": ("00:00", "11:59"), "afternoon": ("12:00", "17:59"), "evening": ("18:00", "23:59")}
 SALE_DAYS = 360
-"""Maximum number of days between booking and departure."""
+"""Number of days before departure from which a flight can be found and booked."""
 MOST_ATTEMPTS = 50
-"""Maximum number of attempts to write a document that other calls change at the same time."""
+"""Maximum number of attempts to update a document that concurrent calls keep changing."""
 _SHORTEST_KM = 80
 _SPEED_KM_PER_HOUR = 780
 _GROUND_MINUTES = 35
@@ -115,9 +115,10 @@ class Timetable:
         raise ToolFailure(FailureCategory.NOT_FOUND, message)
 
     async def hold(self, flight_id: str, booking_ref: str, cabin: str, passengers: int) -> JsonObject:
-        """Reserve seats on a flight for a booking. Idempotent.
+        """Reserve seats on a flight for a booking, and return the flight. Idempotent.
 
-        An earlier reservation of the booking on this route and day is replaced.
+        An earlier reservation of the booking on this route and day is replaced. Raises ToolFailure if there are
+        not enough seats.
         """
         wanted = {"flight_id": flight_id, "cabin": cabin, "passengers": passengers}
         for _ in range(MOST_ATTEMPTS):
@@ -134,7 +135,7 @@ class Timetable:
         raise _crowded()
 
     async def release(self, flight_id: str, booking_ref: str) -> None:
-        """Release a booking's seats on this flight. Idempotent."""
+        """Release the seats that a booking holds on this flight. Idempotent."""
         for _ in range(MOST_ATTEMPTS):
             document = await self._load(flight_id)
             holds = dict(document["holds"])
@@ -242,7 +243,7 @@ def _make_flights(
 def _make_flight(
     route: tuple[Airport, Airport], flight_number: str, leaves: datetime, length: float, line: int
 ) -> JsonObject:
-    """Create one flight. `length`: distance in km. `line`: seed of its price and seats."""
+    """Create one flight. `length`: distance in km. `line`: seed for prices and seats."""
     origin, destination = route
     day = leaves.date()
     minutes = round((length / _SPEED_KM_PER_HOUR * 60 + _GROUND_MINUTES) / 5) * 5

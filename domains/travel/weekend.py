@@ -21,7 +21,7 @@ _SOME_TIME = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Weekend:
-    """The days of departure and return. `assumed`: True if the user did not name a day."""
+    """The days of departure and return. `assumed`: True if the user named neither."""
 
     leave: date
     back: date
@@ -29,7 +29,9 @@ class Weekend:
 
 
 def choose_weekend(request: str, today: date, leave: date | None, words: str) -> Weekend | None:
-    """Return the requested weekend, or None if the request mentions no weekend or only a vague time.
+    """Return the requested weekend, or None if the request mentions no weekend.
+
+    Also return None if `leave` is None and the request names only a vague time, such as “in May”.
 
     Args:
         request: the user's words, such as “a weekend in Lisbon for two”.

@@ -1,5 +1,3 @@
-"""Policies of Prepare flows: saving and dropping tables."""
-
 from __future__ import annotations
 
 from typing import ClassVar

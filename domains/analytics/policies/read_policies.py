@@ -1,5 +1,3 @@
-"""Policies of Read flows: charts, and questions that a model answers with SQL."""
-
 from __future__ import annotations
 
 import re
@@ -35,7 +33,7 @@ class Reading(TablePolicy):
 
 
 class Chart(TablePolicy):
-    """The policy of `chart`. If the chart would be unreadable, the frame gets an error and shows a table (AG-6)."""
+    """The policy of `chart`. If a chart would be unreadable, its frame has an error and shows a table (AG-6)."""
 
     dact: ClassVar[str | None] = "chart"
 
@@ -63,7 +61,7 @@ class Chart(TablePolicy):
 
 
 def _leave_unfitting_table(run: Execution) -> None:
-    """Clear a table inherited from an earlier flow if it lacks the named columns and another table has them."""
+    """Clear a table that was inherited from an earlier flow, if only another table has the named columns."""
     held = run.flow.slots.get("table")
     named = {str(run.value(slot)) for slot in _COLUMNS if run.value(slot) is not None}
     if held is None or held.source is not SlotSource.INHERITED or not named:
@@ -75,7 +73,7 @@ def _leave_unfitting_table(run: Execution) -> None:
 
 
 def _find_what_hides(kind: str, rows: list[JsonObject]) -> str | None:
-    """Return why the chart would be unreadable, or None if it is readable."""
+    """Return why a chart of these rows would be unreadable, or None if it is readable."""
     if kind == "line" and len(rows) < _FEWEST_POINTS:
         return "a line chart needs at least two points."
     if kind == "bar" and len(rows) > _MOST_BARS:
@@ -84,7 +82,7 @@ def _find_what_hides(kind: str, rows: list[JsonObject]) -> str | None:
 
 
 class AskData(TablePolicy):
-    """The policy of `ask_data`. It rejects answers with numbers that neither the rows nor the question contain."""
+    """The policy of `ask_data`. It rejects answers with numbers from neither the last result nor the question."""
 
     dact: ClassVar[str | None] = "ask_data"
 
@@ -105,7 +103,7 @@ class AskData(TablePolicy):
         return self.find_fault_in_text(run, data["answer"])
 
     def find_fault_in_text(self, run: Execution, text: str) -> str | None:
-        """Return an error message for the model if the text contains unfounded numbers, or None."""
+        """Return an error message for the model if the text contains numbers without a source, or None."""
         unfounded = list(_unfounded_numbers(text, run)) if run.returned else []
         if unfounded:
             return (
@@ -127,7 +125,6 @@ class AskData(TablePolicy):
 
 
 def _describe(table: str) -> JsonObject:
-    """Return a base table's title, number of rows, columns and known values."""
     known = TABLES[table]
     prefix = f"{table}."
     return {
@@ -141,9 +138,9 @@ def _describe(table: str) -> JsonObject:
 
 
 def _unfounded_numbers(answer: str, run: Execution) -> Iterator[str]:
-    """Yield the answer's numbers that appear in none of the last rows, their statement and the question.
+    """Yield the answer's numbers that are neither in the last result, with its statement, nor in the question.
 
-    Rounded values of the rows are accepted.
+    Rounded values of the result are accepted.
     """
     last = run.returned[-1]
     cells = [value for row in last["rows"] for value in row.values()]

@@ -18,7 +18,7 @@ from parley import (
 )
 
 OTHER_DAYS = ("other_date", "other_return_date")
-"""Slots for alternative days of departure and return."""
+"""Slots for an alternative day of departure and an alternative day of return."""
 ASKED_AGAIN = "asked_again"
 """Key in a flow's notes for the slot that the assistant last asked for again."""
 
@@ -27,7 +27,7 @@ class PlanTripPolicy(PlanPolicy):
     dact = "plan_trip"
 
     async def review(self, run: Execution) -> Ending | None:
-        """Resolve a weekend, and ask again if origin and destination are the same."""
+        """Fill in the days of a requested weekend. Ask again if origin and destination are the same."""
         _resolve_weekend(run)
         ending = await super().review(run)
         if ending is not None:
@@ -38,7 +38,10 @@ class PlanTripPolicy(PlanPolicy):
 
 
 def _resolve_weekend(run: Execution) -> None:
-    """Fill the days that the user did not name from the requested weekend, and tell the user these days."""
+    """Fill in the days of the requested weekend that the user did not name, and tell the user these days.
+
+    If the days are assumed and there is a budget, also fill in alternative days, one day later.
+    """
     plan = run.flow
     if not isinstance(plan, PlanFlow) or plan.rounds or _is_users(plan, "return_date"):
         return

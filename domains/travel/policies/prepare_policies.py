@@ -1,5 +1,3 @@
-"""Policies of Prepare flows: travel advice, and fare comparisons in trip plans."""
-
 from __future__ import annotations
 
 import re
@@ -7,7 +5,7 @@ import re
 from parley import BasePolicy, Ending, Execution, JsonObject, SlotSource
 
 _FIGURE = re.compile(r"\d{2,}")
-"""A number of at least two digits, as in a flight number, time or price."""
+"""Pattern for numbers of at least two digits, as in flight numbers, times and prices."""
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 
 
@@ -35,7 +33,7 @@ class TripAdvice(BasePolicy):
 
 
 class CompareFares(BasePolicy):
-    """The policy of `compare_fares`. It copies the days of the chosen flights to the plan."""
+    """The policy of `compare_fares`. It replaces the plan's days with the days of the chosen flights."""
 
     dact = "compare_fares"
 
@@ -53,7 +51,7 @@ def _figures(text: str) -> list[str]:
 
 
 def _durations(run: Execution) -> set[str]:
-    """Return the hours and minutes of flight durations as two-digit texts: 03 and 40 for 220 minutes."""
+    """Return the hours and minutes of the found flights' durations as two-digit texts: 03 and 40 for 220 minutes."""
     flights = (flight for found in run.returned for flight in found.get("flights", ()))
     return {f"{part:02d}" for flight in flights for part in divmod(flight["minutes"], 60)}
 

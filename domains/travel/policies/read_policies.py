@@ -1,5 +1,3 @@
-"""Policies of Read flows, for questions that are answered from documents."""
-
 from __future__ import annotations
 
 from typing import ClassVar
