@@ -1,4 +1,4 @@
-"""The baseline: a hand-written Celery task per turn, with its state in PostgreSQL through psycopg.
+"""The baseline: a hand-written Celery task that runs one turn, with the session's state in PostgreSQL.
 
 The baseline has no lease, journal or failover.
 """
@@ -29,7 +29,7 @@ WAIT_S = read_model_s()
 def make_app(take_turn: Callable[[str, str], str]) -> Celery:
     """Return a Celery application whose task runs a session's next turn.
 
-    `take_turn`: receives the session and the message, and returns the reply.
+    `take_turn`: receives the session ID and the message, and returns the reply.
     """
     app = Celery("by_hand", broker=for_celery(REDIS_URL))
     app.conf.update(
@@ -37,7 +37,7 @@ def make_app(take_turn: Callable[[str, str], str]) -> Celery:
         task_acks_late=True,
         worker_prefetch_multiplier=1,
         task_default_queue=QUEUE,
-        # Kombu's default is ten connections. With more concurrent turns, acknowledgments would fail.
+        # Kombu's default is ten connections. With more than ten concurrent turns, acknowledgments would fail.
         broker_transport_options={"socket_timeout": 60, "max_connections": 1000},
     )
 

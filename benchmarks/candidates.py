@@ -1,4 +1,4 @@
-"""The implementations to compare: Parley and a hand-written Celery task."""
+"""Candidates, the implementations that benchmarks compare: Parley and a hand-written Celery task."""
 
 from __future__ import annotations
 
@@ -33,12 +33,10 @@ WAITING = parse("SELECT 1 FROM lanes WHERE pending > 0 LIMIT 1")
 
 
 PATIENCE_S = 120.0
-"""Timeout of Redis calls, in seconds. It is long, because a late answer on a busy machine is not a failure."""
+"""Timeout of Redis calls, in seconds. It is long, because a late reply on a busy machine is not a failure."""
 
 
 class Candidate(Protocol):
-    """An implementation that processes turns."""
-
     name: str
     workers: list[psutil.Process]
 
@@ -56,7 +54,7 @@ class Candidate(Protocol):
 
 
 async def enqueue(candidate: Candidate, sessions: Iterable[str], texts: list[str]) -> None:
-    """Submit each text as a turn to each session, without waiting for answers. Sessions run concurrently."""
+    """Submit each text to each session as a turn, without waiting for answers. Sessions are served concurrently."""
 
     async def one(session: str) -> None:
         for text in texts:
@@ -66,7 +64,10 @@ async def enqueue(candidate: Candidate, sessions: Iterable[str], texts: list[str
 
 
 async def drain(candidate: Candidate, sessions: list[str], texts: list[str]) -> Measurement:
-    """Measure the time and CPU that workers need to drain turns queued while the workers were suspended."""
+    """Queue turns while the workers are suspended. Then measure the time and CPU that the workers need to run them.
+
+    `texts`: the turns of each session.
+    """
     await candidate.prepare(sessions)
     _send(candidate, signal.SIGSTOP)
     try:
@@ -159,7 +160,7 @@ class Ours:
 
 @asynccontextmanager
 async def run_by_hand(stores: Stores, folder: Path) -> AsyncIterator[Candidate]:
-    """Run the hand-written task: two turns in prefork processes, or more turns in threads of one process."""
+    """Run the hand-written task in two prefork processes. If `BENCH_CONCURRENCY` is set, run it in threads instead."""
     slots = read_concurrency(mailbox.PROCESSES)
     with psycopg.connect(stores.database_url) as connection:
         for table in mailbox.TABLES:
@@ -189,7 +190,7 @@ async def run_by_hand(stores: Stores, folder: Path) -> AsyncIterator[Candidate]:
 async def run_ours(
     stores: Stores, folder: Path, *, name: str, application: str, domain: str, processes: int = 2
 ) -> AsyncIterator[Ours]:
-    """Run Parley worker processes for a domain on these stores. `application`: module of the Celery application."""
+    """Run Parley's worker processes for a domain. `application`: the module of their Celery application."""
     with run_workers(stores, folder, name=name, application=application, count=processes) as workers:
         async with open_ports(settings_of(stores)) as ports:
             yield Ours(ports, workers, name, domain)

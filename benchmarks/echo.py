@@ -1,7 +1,7 @@
 """A Parley worker whose agent does only the benchmark's work, to measure the runtime's overhead.
 
 Start the worker with ``celery -A benchmarks.echo worker``. Each turn sleeps `BENCH_MODEL_S` seconds to simulate a
-model. Sessions of a domain named ``echo-98`` start with 98 KB of state.
+model. A number in the domain's name is the size of a new session's state: 98 KB for ``echo-98``.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""A variant of `benchmarks.echo` that sends one Celery message per turn, to measure the cost of messages."""
+"""A variant of `benchmarks.echo` that runs each turn in a separate Celery task, to measure the cost of messages."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Shared benchmark infrastructure: temporary stores, worker processes, command-line options and reports."""
+"""Temporary stores, worker processes, command-line options and reports for benchmarks."""
 
 import argparse
 import sys
@@ -35,9 +35,9 @@ def open_stores() -> Iterator[tuple[Stores, Path]]:
 
 
 def own_stores(running: Stores, number: int, redis: int | None = None) -> Stores:
-    """Return stores with a new PostgreSQL database and a separate Redis database, which share no sessions.
+    """Return separate databases on the running stores: a new PostgreSQL database and a Redis database.
 
-    `number`: number of both databases. `redis`: a different number for the Redis database, which is then emptied.
+    `number`: the number of both databases. `redis`: another number for the Redis database, which is then emptied.
     """
     name = f"bench_{number}"
     with psycopg.connect(running.database_url, autocommit=True) as connection:
@@ -57,7 +57,6 @@ def settings_of(running: Stores) -> Settings:
 
 @asynccontextmanager
 async def open_lanes(running: Stores) -> AsyncGenerator[tuple[Ports, LaneRunner]]:
-    """Open the ports and a runner of session lanes in this process."""
     async with open_ports(settings_of(running)) as ports, open_lane(ports) as lane:
         agents = AgentCatalogue(build_agent, ports)
         yield ports, LaneRunner(lane, ports.shared.live, ports.shared.wakeup, agents.get)
@@ -73,7 +72,10 @@ def run_process(
     environment: Mapping[str, str] | None = None,
     python: str = sys.executable,
 ) -> Iterator[psutil.Process]:
-    """Run a Python program on the stores until the block ends. Yield the process when `ready` accepts its log."""
+    """Run a Python program on the stores until the block ends. Yield its process once `ready` returns True.
+
+    `arguments`: arguments of the Python interpreter.
+    """
     addresses = {"DATABASE_URL": running.database_url, "REDIS_URL": running.redis_url}
     program = Program(
         name=name,
@@ -106,7 +108,10 @@ def run_workers(
     environment: Mapping[str, str] | None = None,
     python: str = sys.executable,
 ) -> Iterator[list[psutil.Process]]:
-    """Run `count` worker processes until the block ends. Yield the processes when all are ready."""
+    """Run `count` Celery worker processes until the block ends. Yield the processes when all are ready.
+
+    `application`: the module of the Celery application. `threads`: concurrent tasks per process.
+    """
     name = name.replace(" ", "")
     worker = ("-m", "celery", "-A", application, "worker", "-P", pool, "-c", str(threads), "-Q", queues)
     quiet = ("--without-gossip", "--without-mingle", "-l", "INFO")
@@ -128,14 +133,14 @@ def run_workers(
 
 
 class Report:
-    """A report that prints tables as they are added, or one JSON object at the end."""
+    """The results of a benchmark, printed as tables as they are added, or as one JSON object at the end."""
 
     def __init__(self, name: str, *, as_json: bool) -> None:
         self._as_json = as_json
         self._told: dict[str, Any] = {"benchmark": name}
 
     def rows(self, what: str, rows: list[dict[str, Any]]) -> None:
-        """Add a table named `what`. All rows must have the same columns."""
+        """Add a table under the name `what`. All rows must have the same columns."""
         self._told[what] = rows
         if not self._as_json and rows:
             print_table(list(rows[0]), [[_show(value) for value in row.values()] for row in rows])
@@ -158,7 +163,10 @@ def _show(value: Any) -> str:
 
 
 def parse(module: str, description: str | None, **options: tuple[Any, str]) -> argparse.Namespace:
-    """Parse command-line options, given as ``name=(default, help)``. A tuple as default lists the choices."""
+    """Parse command-line options. `options`: ``name=(default, help)``.
+
+    A default that is a tuple lists the choices, which are all chosen by default.
+    """
     parser = argparse.ArgumentParser(description=description, prog=f"python -m {module}")
     parser.add_argument("--json", action="store_true", help="print the results as one JSON object")
     for name, (default, text) in options.items():

@@ -1,7 +1,7 @@
 """Measure a turn's cost as state, queue and idle sessions grow: `make bench-growth` (RT-19).
 
-Parley runs an agent that does only the benchmark's work. For growing states, the hand-written task is the
-baseline. Rounds are interleaved.
+Parley runs an agent that does only the benchmark's work. For growing states, a hand-written Celery task is measured
+too. Rounds are interleaved.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ from parley.output import progress
 
 KILOBYTES = (8, 98, 968)
 SHORT, LONG = 100, 100_000
-"""Small and large numbers of queued turns, and of idle sessions."""
+"""The compared numbers of queued turns and of idle sessions."""
 TURNS_EACH = 10
 """Number of queued turns per session."""
 WINDOW = 0.05
-"""Fraction of a long queue's turns used to measure the rate near each end."""
+"""Share of a long queue's turns that are used to measure the rate near each end."""
 BAR = 1.2
 ENDED = "SELECT extract(epoch FROM finished_at)::float8 FROM turns WHERE finished_at IS NOT NULL ORDER BY 1"
 OF_SESSIONS = """
@@ -112,7 +112,7 @@ async def _grow_queue(running: Stores, folder: Path, queued: int) -> dict[str, f
 
 
 async def _grow_rest(running: Stores, folder: Path, rest: int, rounds: int, turns: int) -> Results:
-    """Measure closed loops with few and with many idle sessions, in interleaved rounds."""
+    """Measure closed loops while few or many other sessions are idle, in interleaved rounds."""
     results: Results = defaultdict(list)
     few, many = own_stores(running, 4), own_stores(running, 5)
     options = {"application": "benchmarks.echo", "domain": "echo"}
@@ -133,7 +133,7 @@ async def _grow_rest(running: Stores, folder: Path, rest: int, rounds: int, turn
 
 
 def copy_session(database_url: str, session: str, count: int) -> None:
-    """Copy an idle session's rows in all tables `count` times, as new sessions."""
+    """Copy an idle session `count` times, with its rows in all tables, as new sessions."""
     with psycopg.connect(database_url, autocommit=True) as connection:
         # Skip foreign-key checks, because the copied rows are as consistent as the originals.
         connection.execute("SET session_replication_role = replica")
@@ -161,7 +161,7 @@ def copy_session(database_url: str, session: str, count: int) -> None:
 
 
 async def _settle(database_url: str) -> None:
-    """Wait until the workers' sweep has checked all copied sessions, then vacuum and analyze like autovacuum."""
+    """Wait until the workers' sweep has checked all copied sessions. Then vacuum, analyze and write a checkpoint."""
     with psycopg.connect(database_url, autocommit=True) as connection:
         while connection.execute("SELECT FROM lanes WHERE check_at IS NOT NULL LIMIT 1").fetchone():
             await asyncio.sleep(0.5)
@@ -187,7 +187,7 @@ def _ratio(few: list[Measurement], many: list[Measurement]) -> float:
 
 
 def _rows(results: Results, against: str) -> list[dict[str, Any]]:
-    """Return the medians of each result's rounds, with the CPU time relative to the result `against`."""
+    """Return table rows with the median of each result's rounds, and CPU time relative to the result `against`."""
     return [
         {
             "closed loop": name,

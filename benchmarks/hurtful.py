@@ -1,8 +1,8 @@
-"""Measure other sessions' turns while some sessions use hanging, wrong or flooding tools.
+"""Measure how bad tools slow down the turns of other sessions. Bad tools hang, or return wrong or huge results.
 
-The benchmark prints p50 and p95 of the other turns, alone and while each bad tool is used, with their ratios.
-Either one session uses the tool repeatedly, or many sessions have more hanging calls than there are tool threads.
-The benchmark first runs in one process without stores, so that nothing hides the cost of a tool, then in one
+The benchmark prints the p50 and p95 latencies of the other sessions' turns, without and with each bad tool, and
+their ratios. Either one session uses the tool repeatedly, or many sessions have more hanging calls than there are tool
+threads. The benchmark first runs in one process without stores, so that nothing hides the cost of a tool, then in one
 Celery worker with Redis and PostgreSQL. Short periods with and without the tool alternate, so that changes of the
 machine's speed affect both. The other sessions call a synchronous method, which also needs a thread.
 """
@@ -34,24 +34,24 @@ from tests.integration.tools.hurtful_domain import BAD, CROWDS, word_of, write_d
 
 BAR = 1.3
 STRETCH = 40
-"""Number of turns in each period with or without the tool."""
+"""Number of the other sessions' turns in each period with or without the bad tool."""
 CROWD = 8 * THREADS_PER_TOOL
-"""Number of calls that hang concurrently."""
+"""Number of concurrent hanging calls."""
 READING_S, PAUSE_S = 0.002, 0.1
-"""Pauses between turns of other sessions, and between uses of a bad tool, in seconds."""
+"""Pauses between the other sessions' turns, and between uses of a bad tool, in seconds."""
 RING = ("use ring", "please use ring")
 FAILED = {"timeout", "server_error"}
 
 
 class Place(Protocol):
-    """A system that runs the turns."""
+    """A system under test: one process without stores, or a Celery worker."""
 
     async def ring(self, session: str, text: str) -> float:
-        """Run a turn of another session that calls the harmless tool. Return the seconds until its reply."""
+        """Run a turn that calls the harmless tool. Return the seconds until its reply."""
         ...
 
     async def use(self, text: str) -> list[str]:
-        """Run a turn in a new session. Return the status of each of its tool calls."""
+        """Run a turn in a new session. Return the statuses of the turn's tool calls."""
         ...
 
 
@@ -97,7 +97,7 @@ class OnWorker:
 
 
 async def stretch(place: Place) -> list[float]:
-    """Run `STRETCH` turns of another session. Return their latencies in seconds."""
+    """Run `STRETCH` turns that call the harmless tool, in a new session. Return their latencies in seconds."""
     session, taken = new_id("session"), []
     for number in range(STRETCH):
         taken.append(await place.ring(session, RING[number % 2]))
@@ -127,9 +127,9 @@ async def again_and_again(place: Place, name: str) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def many_at_once(place: Place, name: str, count: int = CROWD) -> AsyncIterator[None]:
-    """Keep `count` sessions with hanging calls of a bad tool until the block ends."""
+    """Keep calls of a bad tool hanging in `count` sessions until the block ends."""
     using = [asyncio.create_task(place.use(f"use {word_of(name)}")) for _ in range(count)]
-    await place.use("use ring")  # earlier turns have begun
+    await place.use("use ring")  # returns after the bad calls have begun
     try:
         yield
         assert not any(turn.done() for turn in using), "they should have hung"
@@ -158,7 +158,7 @@ class Figures:
 
 
 def _quantile(seconds: list[float], number: int) -> float:
-    """Return the percentile `number` of the latencies, in milliseconds."""
+    """Return a percentile of latencies, in milliseconds. `seconds`: the latencies. `number`: for example 95."""
     return 1000 * statistics.quantiles(seconds, n=100, method="inclusive")[number - 1]
 
 
@@ -166,7 +166,7 @@ Disturbance = Callable[[Place, str], Any]
 
 
 async def compare(place: Place, rounds: int) -> dict[str, Figures]:
-    """Return the measurements for each bad tool and kind of use."""
+    """Return the measurements for each bad tool, used repeatedly or by many sessions at the same time."""
     cases: list[tuple[str, str, Disturbance]] = [
         *((f"{what}, again and again", name, again_and_again) for name, what in BAD.items()),
         *((f"{what}, {CROWD} at once", name, many_at_once) for name, what in CROWDS.items()),

@@ -1,8 +1,8 @@
 """Measure how turn cost and state size grow with a conversation: `make bench-length` (ST-3, RT-19).
 
 Sessions of the travel domain run in this process on PostgreSQL, without a model. The benchmark measures the CPU
-time of the same round of turns at several points of the conversation. Each measured turn is paired with the same
-turn of a young session, so that other work on the machine slows down both.
+time of the same round of turns at several points of the conversation. Each measured turn alternates with the same
+turn of a young session, so that other work on the machine slows down both turns.
 """
 
 import asyncio
@@ -35,9 +35,9 @@ ROUND = (
     "cancel my booking",
     "yes",
 )
-"""The messages of a round. The round books a flight, and cancels the booking to free the seats for the next round."""
+"""The messages of a round, which books a flight and cancels the booking to free the seats for the next round."""
 PLACES = (10, 30, 60, 100, 250, 500, 1000)
-"""Turn counts at the starts of measured rounds. All are multiples of the round's length."""
+"""Numbers of turns before the measured rounds. All are multiples of the round's length."""
 FULL_AT = 100
 """Number of turns after which all limits on the state's size apply."""
 BAR = 1.2
@@ -45,14 +45,17 @@ BAR = 1.2
 
 @dataclass
 class Measured:
-    """Measurements of rounds. `cpu`: CPU seconds of turns by position in the round. `size`: bytes of state."""
+    """Measurements of rounds.
+
+    `cpu`: CPU seconds of turns, by position in the round. `size`: size of the state after each round, in bytes.
+    """
 
     cpu: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
     size: list[int] = field(default_factory=list)
 
     @property
     def turn_us(self) -> float:
-        """The mean of the positions' median CPU times, in microseconds."""
+        """Return the CPU time per turn in microseconds: the mean of the medians for each position in the round."""
         return 1e6 * statistics.mean(statistics.median(times) for times in self.cpu.values())
 
     @property
@@ -62,7 +65,7 @@ class Measured:
 
 @dataclass
 class Place:
-    """Measurements of old sessions at one point of the conversation, and of young sessions at the same time."""
+    """Measurements of old sessions at one point of the conversation, and of the paired young sessions."""
 
     old: Measured = field(default_factory=Measured)
     young: Measured = field(default_factory=Measured)
@@ -83,7 +86,7 @@ class Bench:
             await self._turn(session, text)
 
     async def compare(self, old: SessionId, young: SessionId, place: Place) -> None:
-        """Run and measure one round in both sessions, alternating between them after each turn."""
+        """Run one round in both sessions, alternating between them after each turn. Add the measurements to `place`."""
         for position, text in enumerate(ROUND):
             place.old.cpu[position].append(await self._turn(old, text))
             place.young.cpu[position].append(await self._turn(young, text))

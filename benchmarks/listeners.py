@@ -1,7 +1,7 @@
 """Measure a gateway process with many listeners: memory per listener, and latency of events.
 
-Each listener is an open stream of server-sent events. A latency starts just before the commit
-of a durable event or the publication of a token. It ends when the client has read the event.
+Each listener is an open stream of server-sent events. The latency is the time from just before the commit of a
+stored event, or the publication of a token, until the client has read the event.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ IDLE_S = 3.0
 
 @dataclass
 class Deliveries:
-    """Latencies of durable and live events in milliseconds. `awaited`: number of pending deliveries."""
+    """Latencies of stored events (`durable`) and tokens (`live`), in milliseconds.
+
+    `awaited`: number of pending deliveries.
+    """
 
     durable: list[float] = field(default_factory=list)
     live: list[float] = field(default_factory=list)
@@ -138,7 +141,7 @@ async def _read(reader: asyncio.StreamReader, deliveries: Deliveries) -> None:
 
 
 async def _publish_durable(ports: Ports, lane: Lane, session: SessionId) -> None:
-    """Submit a turn, commit it like a worker, and publish its event."""
+    """Submit a turn, commit it like a worker, and publish the answer event."""
     await ports.stores.inbox.submit(Submission(session, TurnInput("hello"), DEFAULT_TENANT))
     lease = await lane.claim(session)
     assert lease is not None

@@ -1,8 +1,7 @@
 """Measure the size, memory and CPU of an idle `parley up`.
 
-Memory is the proportional set size, which counts a shared page once. The installed size is the size
-of this environment's site-packages. To measure the stack of `make run` or `make up`, use the environment that they
-create.
+Memory is the proportional set size, which counts a shared page once. The installed size is the size of this Python
+environment's site-packages. To measure the stack of `make run` or `make up`, use the environment that they create.
 """
 
 import socket
@@ -56,7 +55,6 @@ def main() -> int:
 
 
 def _start(folder: Path) -> subprocess.Popen[str]:
-    """Start `parley up` and wait until it is ready."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]

@@ -1,14 +1,14 @@
-"""Queues, replies and tables of the hand-written task and the other frameworks.
+"""Redis keys and PostgreSQL tables of the hand-written task and the other frameworks.
 
-A session's turns wait in a Redis list. A flag marks that the session has a scheduled task, so that turns run one
-after another. Replies return through a list per session, and a counter holds the total number of replies.
+A session's turns wait in a Redis list. A flag shows that the session already has a scheduled task, so that its turns
+run one after another. Replies return through a list per session, and a counter has the total number of replies.
 """
 
 QUEUE = "by_hand"
 TASK = "by_hand.run"
 DONE = "hand:done"
 PROCESSES = 2
-"""Number of prefork processes, which run one turn each. More concurrent turns run as threads of one process."""
+"""Number of prefork processes, each of which runs one turn at a time. Larger concurrency uses threads instead."""
 TABLES = (
     """CREATE TABLE IF NOT EXISTS by_hand_sessions
        (session_id text PRIMARY KEY, version bigint NOT NULL, state text NOT NULL)""",

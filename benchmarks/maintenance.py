@@ -64,7 +64,6 @@ async def take_turns(ports: Ports, turns: int, rate: float) -> list[float]:
 
 
 async def start_chores(ports: Ports) -> str:
-    """Start a background run with `ITEMS` items, and return its ID."""
     started = await ports.stores.runs.start((NewRun("chores", inputs=tuple(range(ITEMS))),))
     await ports.messages.send_runs(started)
     return started.runs["chores"]

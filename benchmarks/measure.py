@@ -1,4 +1,4 @@
-"""Measurement of wall time, and of the CPU time of workers, PostgreSQL and Redis."""
+"""Measurement of wall-clock time, and of the CPU time of workers, PostgreSQL and Redis."""
 
 import statistics
 import time
@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 import psutil
 
 PROGRAMS = {"postgres": ("postgres",), "redis": ("redis-server", "valkey-server")}
-"""Process names of each store."""
 GROUPS = ("worker", *PROGRAMS)
 
 
 @dataclass
 class Measurement:
-    """The cost of one phase of one candidate. `cpu_s`: CPU seconds by group of processes."""
+    """The cost of one phase of one candidate. `cpu_s`: CPU seconds by process group (see `GROUPS`)."""
 
     turns: int
     wall_s: float
@@ -29,7 +28,6 @@ class Measurement:
         return 1000 * statistics.median(self.latencies_s) if self.latencies_s else float("nan")
 
     def cpu_us(self, group: str) -> float:
-        """Return a group's CPU microseconds per turn."""
         return 1e6 * self.cpu_s[group] / self.turns
 
 

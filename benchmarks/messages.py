@@ -1,8 +1,8 @@
 """Measure the cost of one Celery message per turn: ``python -m benchmarks.messages``.
 
-The benchmark compares *echo*, whose workers claim ready sessions, with a variant that sends a task for each
-submission. The closed loop and the drain are the same as in `benchmarks.turns`. Rounds are interleaved, and each
-ratio compares measurements of the same round.
+The benchmark compares `benchmarks.echo`, whose workers claim ready sessions, with a variant that sends a task for each
+turn. The closed loop and the drain are the same as in `benchmarks.turns`. Rounds are interleaved, and each ratio
+compares measurements of the same round.
 """
 
 import asyncio
@@ -28,12 +28,12 @@ from parley.output import progress
 
 ECHO, EACH = "echo", "a message a turn"
 BAR = 1.1
-"""Maximum ratio of the variant's time per turn to the time per turn of *echo*."""
+"""Maximum ratio of the variant's time per turn to that of `benchmarks.echo`."""
 
 
 @dataclass
 class Messages(Ours):
-    """The production path with a separate Celery message per turn."""
+    """Parley's production path, with a separate Celery message for each turn instead of a wake-up."""
 
     sender: Celery
 

@@ -1,8 +1,8 @@
 """Profile a turn's CPU time by layer, on the production path with real stores, in one process.
 
-First, CPU-time samples show the share of each layer. Then function calls are counted, for sessions that stay with
-one lane runner and sessions that alternate between two. These counts don't depend on the machine. Finally, one
-session runs alone, to measure the CPU time that PostgreSQL uses for each statement (Linux only).
+First, CPU-time samples show the share of each layer. Then function calls are counted: for sessions that stay with
+one lane runner, and for sessions that alternate between two runners. These counts don't depend on the machine.
+Finally, one session runs alone, to measure the CPU time that PostgreSQL uses for each statement (Linux only).
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ SERVED = {
     "the domain's records": ("get_record", "find_records", "create_record", "update_record"),
     "journal and ledger of effects": ("record_step", "record_effect", "find_effect"),
 }
-"""Names of a turn's SQL statements by purpose."""
+"""Names of a turn's SQL statements, by the label that the report shows."""
 BEGINNING = 60
-"""Number of leading characters that identify an SQL statement. Later text varies with the arguments."""
+"""Number of leading characters that identify an SQL statement. The text after them can vary with the arguments."""
 
 WAL = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"
 WAL_BYTES = "bytes of WAL"
@@ -135,7 +135,10 @@ class Talk:
     names: list[SessionId] = field(default_factory=list[SessionId])
 
     async def take(self, turns: int, watch: Samples | Calls | Served | None = None) -> None:
-        """Run turns in each session. `watch`: measures from claim to commit, or from submission if it is a `Served`."""
+        """Run `turns` turns in each session.
+
+        `watch`: measures the turns from claim to commit. A `Served` also measures the submission.
+        """
         if not self.names:
             self.names = [SessionId(f"{self.prefix}-{n}") for n in range(self.sessions)]
             for name in self.names:
@@ -154,10 +157,10 @@ class Talk:
                 watch.end()
 
     async def log_bytes(self, turns: int) -> float:
-        """Return the bytes of WAL per turn, including the submission, measured over `turns` turns in each session.
+        """Return the bytes of WAL per turn, including its submission. Runs `turns` turns in each session.
 
-        A checkpoint and some unmeasured turns come first, because the first write to a page after a
-        checkpoint logs the whole page.
+        A checkpoint and some unmeasured turns come first, because the first write to a page after a checkpoint logs
+        the whole page.
         """
         database = self.ports.stores.database
         async with database.connection() as connection:
@@ -203,7 +206,7 @@ class Samples:
 
 
 class Calls:
-    """A counter of all function calls, and of the calls in `COUNTED`."""
+    """A counter of function calls, in total and for each label in `COUNTED`."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -231,7 +234,7 @@ class Calls:
 
 
 class Served:
-    """A counter of SQL statements and of the CPU time that PostgreSQL uses for them, by purpose."""
+    """A counter of SQL statements, and of the CPU time that PostgreSQL uses for them, by label in `SERVED`."""
 
     def __init__(self) -> None:
         self.cpu_ns: Counter[str] = Counter()
@@ -261,7 +264,6 @@ class Served:
         HotConnection.fetch_all = self._run
 
     def of_one(self, turns: int) -> list[dict[str, Any]]:
-        """Return table rows with averages per turn."""
         return [
             {
                 "statements": purpose,
@@ -273,7 +275,6 @@ class Served:
 
 
 def _spent_ns(pid: int) -> int:
-    """Return the CPU time that a process has used, in nanoseconds."""
     return int(Path(f"/proc/{pid}/schedstat").read_text("ascii").split()[0])
 
 

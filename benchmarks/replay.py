@@ -1,6 +1,6 @@
 """Measure the throughput of `parley replay` on the built-in domains' test conversations.
 
-The conversations first run repeatedly on the production path, each in a new session, until there are enough
+First, the conversations run on the production path, each in a new session. They are repeated until there are enough
 sessions to replay.
 """
 

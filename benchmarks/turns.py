@@ -1,7 +1,8 @@
 """Compare turns per second and CPU per turn of the production path with a hand-written Celery task.
 
 Closed loop: each of 16 sessions submits its next turn after the previous answer. Drain: 2,000 turns are queued while
-the workers are suspended, then the workers run these turns. Rounds are interleaved, and ratios are medians.
+the workers are suspended, then the workers run these turns. Rounds are interleaved. The ratios are medians of the
+rounds' ratios.
 """
 
 import asyncio
@@ -56,7 +57,7 @@ async def main() -> int:
 
 @asynccontextmanager
 async def run_candidates(running: Stores, folder: Path, only: list[str]) -> AsyncIterator[list[Candidate]]:
-    """Run the candidates in `only`: the hand-written task, Parley with the echo agent, and the travel domain."""
+    """Run the candidates that `only` lists (see `SAID`), and yield them."""
     applications = {"echo": "benchmarks.echo", "travel": "workers.app"}
     async with AsyncExitStack() as stack:
         candidates: list[Candidate] = []
@@ -73,7 +74,6 @@ async def run_candidates(running: Stores, folder: Path, only: list[str]) -> Asyn
 
 
 Results = dict[tuple[str, str], list[Measurement]]
-"""Measurements of all rounds, by phase and candidate."""
 
 
 async def measure(
@@ -125,7 +125,7 @@ def _texts(candidate: Candidate, turns: int) -> list[str]:
 
 
 def _report(results: Results, bar: float, report: Report) -> bool:
-    """Report medians, and ratios to the hand-written task. Return True if all ratios are within the limit `bar`."""
+    """Report the rounds' medians, and ratios to the hand-written task. Return True if no ratio exceeds `bar`."""
     kept = True
     rows: list[dict[str, Any]] = []
     for (phase, name), rounds in sorted(results.items()):

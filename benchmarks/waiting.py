@@ -1,7 +1,8 @@
 """Measure many sessions that wait for a model in one worker process: ``python -m benchmarks.waiting``.
 
-500 sessions run in closed loops that start during the first second. Each turn sleeps one second to simulate a model,
-so an ideal turn takes one second. The share of the ideal is one second divided by the mean latency.
+500 sessions start within one second. Each session submits its next turn after the previous answer. Each turn sleeps
+one second to simulate a model, so an ideal turn takes one second. The share of the ideal is one second divided by the
+mean latency.
 """
 
 import asyncio
@@ -34,7 +35,7 @@ BAR_MB = 150.0
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """A candidate's round. `grown_mb`: growth of the worker's resident memory during the round, in MB."""
+    """The measurements of one round. `grown_mb`: growth of the worker's resident memory during the round, in MB."""
 
     measured: Measurement
     grown_mb: float

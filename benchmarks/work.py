@@ -76,7 +76,7 @@ def _message(number: int) -> dict[str, str]:
 
 @cache
 def state_of(kilobytes: int) -> bytes:
-    """Return an initial state of `kilobytes` KB as JSON. Turns change only about 8 KB, because the rest is unused."""
+    """Return an initial state of about `kilobytes` KB as JSON. All states have the same 8 KB that turns use."""
     state = first_state()
     older = _message(0)
     state["older"] = [older] * max(0, (1024 * kilobytes - len(FIRST)) // (len(orjson.dumps(older)) + 1))

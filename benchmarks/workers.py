@@ -1,8 +1,8 @@
 """Measure throughput by number of worker processes: ``python -m benchmarks.workers``.
 
-Turns are queued while the workers are suspended, then the workers run these turns. Waiting turns simulate a model
-call, and each process runs few of them concurrently, so only more processes help. Computing turns are limited by the
-machine's cores.
+Turns are queued while the workers are suspended, then the workers run these turns. “Waiting” turns sleep to simulate a
+model call, and each process runs at most 16 of them at the same time, so only more processes help. “Computing” turns
+don't sleep, so the machine's cores limit them.
 """
 
 import asyncio
@@ -62,7 +62,10 @@ async def main() -> None:
 
 
 async def _measure(turns: str, count: int, rounds: int, stores: Stores, folder: Path) -> float:
-    """Return the median number of turns per second of `count` worker processes, after a warm-up."""
+    """Return the median rate of `count` worker processes over several rounds, in turns per second, after a warm-up.
+
+    `turns`: a kind of turn in `KINDS`.
+    """
     kind = KINDS[turns]
     os.environ |= {"PARLEY_LANES_PER_PROCESS": str(kind.lanes), MODEL_S: str(kind.wait_s)}
     name, application = f"{turns}-{count}", "benchmarks.echo"

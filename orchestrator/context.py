@@ -39,7 +39,7 @@ class TurnIds:
     user_id: UserId | None
     turn_id: TurnId
     root: SessionId | None = None
-    """The root of the fork tree, if the session is a fork."""
+    """The root of the fork tree, or None if the session isn't a fork."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class TurnLog:
 
 @dataclass(slots=True)
 class ApprovalChanges:
-    """New approvals, and the outcomes of earlier approvals by ID."""
+    """Approvals requested in the turn (`asked`), and new statuses of earlier approvals, by ID (`closed`)."""
 
     asked: list[ApprovalRecord] = field(default_factory=list[ApprovalRecord])
     closed: dict[str, ApprovalStatus] = field(default_factory=dict[str, ApprovalStatus])
@@ -199,7 +199,7 @@ class TurnChanges:
 
     @property
     def reported(self) -> list[BaseFlow]:
-        """Return the flows with complete or partial results, in order."""
+        """Return the flows in `messages`, which have complete or partial results, in order."""
         return [part for part in self.messages if isinstance(part, BaseFlow)]
 
 
@@ -238,7 +238,6 @@ class TurnContext:
     arrived_at: float = 0.0
 
     def tell(self, kind: NoticeKind, /, **values: Json) -> None:
-        """Add a notice to the answer."""
         self.changes.messages.append(Notice(kind, values))
 
 

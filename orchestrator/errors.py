@@ -129,8 +129,6 @@ class GaveUp(ParleyError):
 
 
 class StepMismatch(ParleyError):
-    """A retried turn diverged from its journal."""
-
     code = "step_mismatch"
 
 
@@ -250,8 +248,6 @@ class ModelFailed(ModelUnavailable):
 
 
 class ModelOverloaded(ModelFailed):
-    """The provider has no capacity at the moment."""
-
     code = "model_overloaded"
 
 
@@ -267,8 +263,6 @@ class ModelRejected(ModelUnavailable):
 
 
 class ModelContextExceeded(ModelRejected):
-    """The request is longer than the model's context window."""
-
     code = "model_context_exceeded"
 
 
@@ -279,8 +273,6 @@ class ModelFiltered(ModelRejected):
 
 
 class ModelRefused(ModelRejected):
-    """The model declined to answer."""
-
     code = "model_refused"
 
 
@@ -292,8 +284,6 @@ class ModelNotAllowed(ModelUnavailable):
 
 
 class ModelQuotaExceeded(ModelNotAllowed):
-    """The account has no quota or credit left."""
-
     code = "model_quota_exceeded"
 
 

@@ -1,7 +1,7 @@
 """Compare Parley with other frameworks and a hand-written task on the same work: `make bench-peers`.
 
-Each framework has a separate environment. Rounds are interleaved. Results are stored after each phase, so an
-interrupted run keeps its rounds. ``--draw yes`` updates the tables in the documentation from stored results,
+Each framework has a separate Python environment. Rounds are interleaved. Results are stored after each phase, so an
+interrupted run keeps its finished rounds. ``--draw yes`` updates the tables in the documentation from stored results,
 without measuring.
 """
 
@@ -46,7 +46,7 @@ PEERS = {
     "procrastinate": ("procrastinate", {}),
     "DBOS": ("dbos", {}),
 }
-"""Module in `benchmarks.peers` and environment variables of each framework candidate."""
+"""The module in `benchmarks.peers` and the environment variables of each framework, by candidate name."""
 
 
 def install(module: str) -> str:
@@ -66,7 +66,10 @@ def install(module: str) -> str:
 
 @dataclass
 class Peer:
-    """A candidate whose client runs in a separate environment. `waiting`: futures of results by order number."""
+    """A candidate whose client runs in a separate Python environment and receives orders, such as `submit`.
+
+    `waiting`: the futures of the orders' results, by order number.
+    """
 
     name: str
     client: asyncio.subprocess.Process
@@ -105,7 +108,10 @@ class Peer:
 
 @asynccontextmanager
 async def _run_peer(name: str, stores: Stores, folder: Path) -> AsyncIterator[Peer]:
-    """Run a framework's client, which creates the tables, and its workers: two processes, or one for many turns."""
+    """Run a framework's client, which creates the tables, and its workers.
+
+    There are two worker processes, or one if `BENCH_CONCURRENCY` is set.
+    """
     module, environment = PEERS[name]
     slots = read_concurrency(PROCESSES)
     processes = PROCESSES if slots == PROCESSES else 1
@@ -155,7 +161,7 @@ async def _run_peer(name: str, stores: Stores, folder: Path) -> AsyncIterator[Pe
 
 
 OPENERS: dict[str, Opener] = {**OURS, **{name: partial(_run_peer, name) for name in PEERS}}
-"""Openers of candidates for the waiting benchmark: one worker process that runs many turns concurrently."""
+"""Functions that run a candidate for the waiting benchmark, by candidate name."""
 
 
 def _keep(results: Results, waiting: Waiting) -> None:

@@ -1,7 +1,7 @@
-"""A framework's client, which runs in the framework's environment, reads orders and writes results as JSON lines.
+"""A framework's client, which reads orders from standard input and writes their results as JSON lines.
 
-Run ``python -m benchmarks.peers.client langgraph`` in the project folder. Replies return through Redis for all
-frameworks.
+It runs in the framework's Python environment: ``python -m benchmarks.peers.client langgraph`` in the project folder.
+All frameworks return replies through Redis.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import redis.asyncio
 from benchmarks.mailbox import DONE, keys
 
 LONGEST_S = 900
-"""Maximum wait for an answer, or for all answers, in seconds. Failed turns are never answered."""
+"""Time limit for an answer or for all answers, in seconds, because failed turns are never answered."""
 
 
 class Client:
-    """A client whose methods are the orders. `peer`: creates sessions and submits turns in the framework."""
+    """A client with one method per order. `peer`: creates sessions and submits turns in the framework."""
 
     def __init__(self, peer: Any) -> None:
         self._peer = peer

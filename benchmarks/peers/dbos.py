@@ -1,5 +1,8 @@
-# The dependencies are installed in a separate environment.
-"""DBOS: a workflow with one step per turn, in a queue partitioned by session. Running this module starts a worker."""
+# `benchmarks.peers` installs the dependencies in a separate environment.
+"""The DBOS candidate: a workflow with one step for each turn, in a queue partitioned by session.
+
+Running this module starts a worker.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-# The dependencies are installed in a separate environment.
-"""LangGraph and its PostgreSQL checkpointer, in the hand-written Celery task.
+# `benchmarks.peers` installs the dependencies in a separate environment.
+"""The LangGraph candidate: a graph with the PostgreSQL checkpointer, run by the hand-written Celery task.
 
 The variable `LANGGRAPH` selects the variant. ``default``: messages with a reducer, and checkpoints that are written
 asynchronously. ``leanest``: a plain dictionary, and one checkpoint at the end of each turn.

@@ -1,5 +1,5 @@
-# The dependencies are installed in a separate environment.
-"""procrastinate: a job per turn and a lock per session. Running this module starts a worker."""
+# `benchmarks.peers` installs the dependencies in a separate environment.
+"""The procrastinate candidate: a job for each turn and a lock for each session. Running this module starts a worker."""
 
 from __future__ import annotations
 

@@ -22,11 +22,9 @@ SAME_WORK: Final = {
     "LangGraph, leanest": "LangGraph",
     "DBOS": "DBOS",
 }
-"""Labels of the candidates in the README's table."""
 
 
 def draw(kept: dict[str, Any]) -> None:
-    """Update the generated section of each page from stored results."""
     for page, make in PAGES.items():
         page.write_text(replace_section(page.read_text(encoding="utf-8"), make(kept)), encoding="utf-8")
 

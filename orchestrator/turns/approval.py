@@ -113,7 +113,6 @@ def from_unix(seconds: float) -> datetime:
 
 
 def explain_refusal(record: ApprovalRecord, now: datetime) -> str:
-    """Return a sentence that explains why an approval can't be granted or denied."""
     match record.status_at(now):
         case ApprovalStatus.EXPIRED:
             return "This approval has expired; nothing was done. Repeat the task to request a new one."

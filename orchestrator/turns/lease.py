@@ -1,5 +1,3 @@
-"""The lease of a session lane, and the commit of a turn."""
-
 from dataclasses import dataclass
 
 import orjson

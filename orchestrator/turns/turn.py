@@ -24,7 +24,6 @@ class TurnStatus(StrEnum):
     CANCELLED = "cancelled"
     """Canceled before the commit, for example by the user, an operator or a later message."""
     REJECTED = "rejected"
-    """Rejected before it ran."""
     QUARANTINED = "quarantined"
     """Failed repeatedly. Later turns continue, and an operator can retry or drop this turn."""
 
@@ -70,7 +69,6 @@ FINISHED = frozenset(
 
 
 def require_transition(present: TurnStatus, wanted: TurnStatus) -> None:
-    """Raise IllegalTransition if a turn cannot change from `present` to `wanted`."""
     if wanted not in TURN_TRANSITIONS[present]:
         raise IllegalTransition(f"A turn cannot change from {present} to {wanted}.")
 
@@ -142,7 +140,6 @@ class Submission:
 
 
 def session_in_use(session_id: SessionId) -> Refused:
-    """Return the error for a session ID in use by another tenant or domain."""
     return Refused(f"The session ID {session_id!r} is in use elsewhere; choose another.")
 
 
@@ -328,7 +325,6 @@ def turn_object(record: TurnRecord) -> JsonObject:
 
 
 def _nothing_yet() -> JsonObject:
-    """Return empty values for the parts of a turn object that belong to an answer."""
     return {
         "flows": [],
         "completed": [],
