@@ -52,7 +52,7 @@ class DomainReport:
 
 
 def find_conversations(target: str, *, is_needed: bool = True) -> tuple[str, Conversations]:
-    """Return a domain's name or folder, and its conversations by file.
+    """Return a domain's name or folder, and its conversations by file name.
 
     `target`: a domain's name or folder, or a file in its `evaluations/` folder. `is_needed`: True to require
     conversations.
@@ -170,7 +170,7 @@ def _read_sections(variant: Variant) -> JsonObject:
 
 
 def _notice_unjudged(outcomes: Sequence[Outcome], notice: Callable[[str], None]) -> None:
-    """Report the number of ungraded rubric criteria, and why the first of them was not graded."""
+    """Report how many rubric criteria were not graded, if any, and why the first of them was not graded."""
     verdicts = (verdict for outcome in outcomes for turn in outcome.turns for verdict in turn.verdicts)
     unjudged = [verdict for verdict in verdicts if verdict.met is None]
     if unjudged:

@@ -106,7 +106,10 @@ def trained_folder(data_dir: Path) -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpNote:
-    """The state of a running `parley up`, stored in `<data-dir>/up.json` for other commands."""
+    """The state of a running `parley up`, stored in `<data-dir>/up.json` for other commands.
+
+    `metrics`: URLs of the metrics of the gateway and workers.
+    """
 
     url: str
     pid: int

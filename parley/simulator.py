@@ -190,7 +190,7 @@ class Conversation:
         )
 
     def branch(self, *, epoch: int | None = None) -> Conversation:
-        """Fork this conversation at an epoch (ST-4). Default: the current epoch. Raises NotFound."""
+        """Fork this conversation at an epoch (ST-4). Default: the current epoch. Raises NotFound for unknown epochs."""
         since = None if epoch is None else Epoch(epoch)
         made = branch_session(self.simulator.store, self.tenant_id, self.session_id, epoch=since)
         return Conversation(self.simulator, made.session_id, self.user_id, self.tenant_id)

@@ -72,13 +72,13 @@ class Evaluated:
 
 
 def read_file(path: Path) -> EvaluationFile:
-    """Read a file of conversations. Raises InvalidInput with all of its problems."""
+    """Read a file of conversations. Raises InvalidInput with all problems in the file."""
     problems = Problems()
     return _validate(read_yaml(path, path.name, problems), problems)
 
 
 def read_conversations(text: str, name: str) -> EvaluationFile:
-    """Parse conversations. Raises InvalidInput with all problems of the text."""
+    """Parse conversations. `name`: file name for messages. Raises InvalidInput with all problems in `text`."""
     problems = Problems()
     return _validate(parse_yaml(text, name, problems), problems)
 
@@ -128,7 +128,7 @@ def report_wrong(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 async def go_through(conversation: ConversationEntry, evaluated: Evaluated) -> list[TurnOutcome]:
-    """Run all turns of a conversation on new stores."""
+    """Run all turns of a conversation on new stores, after resetting real services."""
     if evaluated.reset is not None:
         await evaluated.reset()
     simulator = Simulator.of(

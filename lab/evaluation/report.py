@@ -15,7 +15,7 @@ _LEARNT = ("flow_accuracy", "slot_f1", "turns_as_expected")
 
 
 def write_report(runs: Sequence[JsonObject], findings: Sequence[str]) -> str:
-    """Return an HTML report on the last run, compared with the earlier runs.
+    """Return an HTML report on the last of the runs, compared with the others.
 
     `findings`: scores below their limits, regressions and failed fault cases.
     """

@@ -171,7 +171,7 @@ def read_bounds(said: Sequence[str]) -> dict[str, float]:
 
 
 def find_shortfalls(figures: Mapping[str, float | None], bounds: Mapping[str, float]) -> Iterator[str]:
-    """Yield a message for each score below its limit. Raises InvalidInput for unknown scores."""
+    """Yield a message for each score below its limit. Scores of None pass. Raises InvalidInput for unknown scores."""
     for name, bound in bounds.items():
         if name not in figures:
             raise InvalidInput(
@@ -183,7 +183,7 @@ def find_shortfalls(figures: Mapping[str, float | None], bounds: Mapping[str, fl
 
 
 def find_regressions(run: JsonObject, earlier: JsonObject) -> Iterator[str]:
-    """Yield regressions from an earlier run: lower scores, and turns that have faults only in `run`."""
+    """Yield regressions: scores lower by more than `TOLERANCE`, and turns that have faults only in `run`."""
     for name, before in earlier["figures"].items():
         now = run["figures"].get(name)
         if before is not None and now is not None and now < before - TOLERANCE:

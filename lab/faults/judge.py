@@ -163,8 +163,8 @@ async def _answer_what_is_asked(talk: Talk, sound: Sound, *, is_misheard: bool =
 def _first_to_say(course: Course, sound: Sound, missing: set[str]) -> int | None:
     """Return the number of the script's first turn to repeat.
 
-    This turn starts the first task that differs from the run without faults. Return None if some effects from this
-    turn on are already done.
+    This turn starts the first task that differs from the run without faults. Return None if nothing is missing, or if
+    some effects from this turn on are already done.
     """
     told = {
         one.at

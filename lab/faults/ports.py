@@ -193,7 +193,7 @@ class Ports:
 
 
 class _Service:
-    """A service whose tools and records can fail."""
+    """A service whose tools and record writes can fail."""
 
     def __init__(
         self, ports: Ports, service: type, name: str, tools: Mapping[str, ToolSpec], context: ServiceContext
@@ -257,7 +257,7 @@ class _Records:
 
 @dataclass(frozen=True, slots=True)
 class FaultyTransport:
-    """A transport for HTTP and MCP tools that can fail."""
+    """A transport for HTTP and MCP tools whose calls can fail."""
 
     ports: Ports
     inner: ToolTransport

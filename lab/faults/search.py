@@ -47,7 +47,7 @@ class Found:
 
     @property
     def likeness(self) -> tuple[str, ...]:
-        """The key that similar findings share: breach, subject and kinds of faults."""
+        """The key that similar findings share: breach, first word of the description, and kinds of faults."""
         about = self.finding.why.split(" ")[0]
         return (
             self.finding.breach,
@@ -183,7 +183,7 @@ def list_cases(
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A search for faults that runs at most `budget` cases.
+    """A search for faults that break conversations. It runs at most `budget` cases.
 
     `conversations`: conversations by name. `seed`: determines the cases and their order. `kinds`: kinds of faults
     to inject.
@@ -230,7 +230,7 @@ _given: list[Search] = []
 
 
 def look_everywhere(search: Search, processes: int | None = None) -> Share:
-    """Run all cases in child processes, which inherit the trained classifier. Default: one process per core."""
+    """Run all cases in child processes, which inherit the trained classifier. `processes`: None for one per core."""
     count = processes or os.cpu_count() or 1
     parts = [slice(first, None, count) for first in range(count)]
     whole = Share()

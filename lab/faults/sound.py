@@ -21,7 +21,7 @@ _IN_PIECES = re.compile(r"-*…(?:[-.]+…)*-*")
 
 
 class Sound:
-    """The outcome of a conversation without faults.
+    """The outcome of a conversation without faults. `course`: the first run.
 
     `others`: further runs of the conversation. Words that differ between runs, such as IDs and times, are masked.
     """
@@ -48,7 +48,7 @@ class Sound:
         return _IN_PIECES.sub(_CHANGING, masked)
 
     def done_now(self, course: Course, turn: int) -> set[str]:
-        """Return the calls of a turn of `course` that took effect: they wrote records, or need not write records."""
+        """Return the turn's calls that took effect: they wrote records, or write none in a run without faults."""
         return {
             self.name(call)
             for call in course.done
@@ -84,13 +84,13 @@ class Sound:
         return not offers or (is_as_told and offers == _offers_of(last))
 
     def is_seen(self, seen: Heard | None, turn: int) -> bool:
-        """Return True if the display `seen` is the last display before the script's turn without faults."""
+        """Return True if `seen` shows the same as the last display before turn `turn` in the run without faults."""
         wanted = self.course.seen_before(self.course.script[turn - 1])
         known = [None if one is None else self.mask(one.reply) for one in (seen, wanted)]
         return known[0] == known[1]
 
     def has_offered(self, heard: Heard) -> bool:
-        """Return True if the reply ends with one of the script's replies."""
+        """Return True if the reply ends with a reply from the run without faults."""
         return any(self.mask(heard.reply).endswith(reply) for reply in self.replies)
 
     def turns_down(self, reply: str) -> bool:

@@ -104,7 +104,10 @@ async def take(talk: Conversation, move: Move) -> JsonObject:
 
 
 async def converse(simulator: Simulator, listener: Listener | None, world: World, seed: int) -> Verdict:
-    """Run the conversation that the seed determines, on an empty store. Stop early at a wrong action or broken turn."""
+    """Run the conversation that the seed determines, on an empty store. Stop early at a wrong action or broken turn.
+
+    `listener`: the scripted model, or None for only the local classifier.
+    """
     chance = Random(seed)
     wishes = await world.invent_goal(chance)
     user = User(world, wishes, chance)

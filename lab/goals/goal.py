@@ -35,7 +35,7 @@ class Wish:
     choice: str = ""
     """The kind of reference to the row that the user chooses, such as its airline or position."""
     outcomes: dict[str, tuple[str, Values]] = field(default_factory=dict)
-    """The ID that the assistant reported and the agreed values, by part of the wish."""
+    """Reported ID and agreed values of each outcome, by part of the wish."""
     former: dict[str, Values] = field(default_factory=dict)
     """Agreed values of reported outcomes that the user no longer wants, by ID."""
     asked_anew: bool = False
@@ -69,7 +69,7 @@ class Deed:
 
 @dataclass(frozen=True)
 class Agreement:
-    """A user's confirmation of an offer that fits a wish. `undo`: IDs of the outcomes to undo."""
+    """A user's confirmation. `deed`: the confirmed side effect, or None. `undo`: IDs of the outcomes to undo."""
 
     wish: Wish
     deed: Deed | None = None
@@ -137,14 +137,14 @@ class Effect:
 
 
 class World(Protocol):
-    """A domain as its users and external systems see it."""
+    """A domain as its users and the judge see it."""
 
     grammar: Grammar
     folder: str
 
     @property
     def invented(self) -> Sequence[str]:
-        """Slots that the wrong model fills with invented values."""
+        """Slots that `Reader.WRONG` fills with invented values."""
         ...
 
     async def invent_goal(self, chance: Random) -> list[Wish]: ...
@@ -154,7 +154,7 @@ class World(Protocol):
         ...
 
     def dact(self, wish: Wish) -> str:
-        """Return the flow of the wish, for a correct interpretation."""
+        """Return the name of the flow that fulfills the wish."""
         ...
 
     def word(self, slot: str, value: Any, chance: Random) -> dict[str, str]:
@@ -180,7 +180,7 @@ class World(Protocol):
     def read(self, text: str, actions: Sequence[Mapping[str, Any]]) -> Seen: ...
 
     def hear(self, wish: Wish, seen: Seen, agreement: Agreement | None) -> None:
-        """Update the wish with the outcome that the answer `seen` reports."""
+        """Update the wish with the outcome that the answer `seen` reports. `agreement`: what the user confirmed."""
         ...
 
     def choose(self, wish: Wish, seen: Seen, chance: Random) -> tuple[str, Values] | None:
@@ -206,5 +206,5 @@ class World(Protocol):
         ...
 
     def missing(self, wishes: Sequence[Wish], store: Store) -> list[str]:
-        """Return descriptions of missing and of unwanted outcomes at the end."""
+        """Return descriptions of outcomes that are missing or unwanted at the end of the conversation."""
         ...

@@ -105,7 +105,7 @@ def _count(pattern: str) -> int:
 
 
 def _spoil(wording: str, chance: Random) -> str:
-    """Misspell a random word of more than four letters, except fields."""
+    """Misspell a random word of more than four letters that isn't a field."""
     words = wording.split(" ")
     long = [place for place, word in enumerate(words) if len(word) > 4 and word.isalpha()]
     if not long:

@@ -1,4 +1,4 @@
-"""Run batches of conversations in several processes, and store each complete batch."""
+"""Batches of conversations, which several processes run. Each complete batch is stored."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ MEMBERS = (
     *("kind", "yes", "task", "flows", "digression", "target", "intent", "not_understood"),
     *("swap", "value", "forget", "invent"),
 )
-"""Ways that the wrong model changes the interpretation of a message."""
+"""Ways that `Reader.WRONG` changes the interpretation of a message."""
 REQUESTS = frozenset({"ask for", "answer", "choose"})
 """Purposes of messages that `Reader.YES` usually understands, so that conversations reach offers."""
 
@@ -126,7 +126,7 @@ class Listener:
 async def simulate(
     loaded: LoadedDomain, system1: System1, reader: Reader, world: World
 ) -> AsyncIterator[tuple[Simulator, Listener | None]]:
-    """Yield a simulator whose NLU is `reader`, and its scripted model, or None if there is none."""
+    """Yield a simulator whose NLU is `reader`, and its scripted model, or None for `Reader.SYSTEM1`."""
     if reader is Reader.SYSTEM1:
         yield Simulator.of(loaded, system1=system1), None
         return

@@ -38,13 +38,13 @@ class User:
         self._seen = Seen("nothing")
         self._near = NearYes(world.grammar.half)
         self._plain = ""
-        """The confirmation to say next, which differs in one word from the previous message."""
+        """The confirmation to say next, which differs in one word from the previous message, or an empty string."""
         self._offered: Values | None = None
         """The values of the offer that a hasty user has just corrected, or None."""
 
     @property
     def current(self) -> Wish | None:
-        """The first open wish. Wishes about abandoned wishes are abandoned too."""
+        """The first open wish, or None. Wishes about abandoned wishes are abandoned too."""
         for wish in self.agenda:
             wish.wanted = wish.wanted and (wish.about is None or wish.about.wanted)
         return next((wish for wish in self.agenda if wish.is_open), None)

@@ -41,7 +41,7 @@ def compare(turn: RecordedTurn, replayed: Replayed) -> JsonObject:
 
 
 def find_changes(then: JsonObject, now: JsonObject) -> JsonObject:
-    """Return the aspects that differ between two decisions, with the old and new values at each place."""
+    """Return the aspects that differ, with the old and new values at each place. `then`, `now`: values by aspect."""
     one, other = orjson.dumps(then), orjson.dumps(now)
     if _number(one) == _number(other):  # usually equal, and faster to check than the aspects
         return {}

@@ -26,7 +26,10 @@ def sum_up(
     seconds: float,
     allowed: frozenset[str] = frozenset(),
 ) -> JsonObject:
-    """Return the report of a replay. `sessions`: results by session. `allowed`: see `read_allowed`."""
+    """Return the report of a replay. `sessions`: a result per session. `seconds`: the replay's duration.
+
+    `allowed`: see `read_allowed`.
+    """
     made = datetime.now(UTC)
     left_out, not_made, changed = Counter[str](), Counter[str](), Counter[str]()
     different: list[JsonObject] = []
@@ -70,7 +73,7 @@ def read_allowed(path: Path | None) -> frozenset[str]:
 
 
 def count_forbidden(report: JsonObject, aspects: Collection[str]) -> int:
-    """Count turns with differences that aren't allowed. `aspects`: the aspects to check. Default: all."""
+    """Count turns with differences that aren't allowed. `aspects`: the aspects to check, or empty for all."""
     return sum(
         not turn["allowed"] and (not aspects or not turn["changes"].keys().isdisjoint(aspects))
         for turn in report["different"]

@@ -62,7 +62,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Data that all replay processes inherit. `url`: database URL."""
+    """Data that all replay processes inherit. `url`: database URL. `model`, `since`: see `Wanted`."""
 
     url: str
     settings: Settings

@@ -122,7 +122,10 @@ class RecordedLane(MemoryLane):
     async def decide_approval(
         self, lease: Lease, approval_id: str, decision: Decision
     ) -> ApprovalRecord | None:
-        """Return the approval with the recorded decision or, if the approval was pending, with `decision`."""
+        """Return the approval with the recorded decision or, if it was pending, with `decision` if that is permitted.
+
+        Return None if there is no such approval.
+        """
         record = self._moment.session.approvals.get(approval_id)
         if record is None:
             return None
@@ -272,12 +275,18 @@ class Sandbox:
         self._agents: dict[bool, Agent] = {}
 
     async def look_up(self, sessions: Collection[RecordedSession]) -> None:
-        """Load the data that the sessions' turns may look up. Must be called before `replay`. Raises Unavailable."""
+        """Load the data that the sessions' turns may look up. Must be called before `replay`.
+
+        Raises Unavailable if the database doesn't respond.
+        """
         await self._preferences.look_up(sessions)
         await self._notes.look_up(sessions)
 
     async def replay(self, session: RecordedSession, turn: RecordedTurn, *, by_model: bool) -> Replayed:
-        """Replay a turn. `by_model`: True if the session used a model. Raises Unavailable."""
+        """Replay a turn. `by_model`: True if the session used a model.
+
+        Raises Unavailable if the database doesn't respond.
+        """
         self._moment.now, self._moment.remembers = turn.began, False
         self._moment.session, self._moment.turn = session, turn
         agent = self._find_agent(by_model=by_model or self._asks)

@@ -58,7 +58,7 @@ class Goal:
 class Stock:
     """The flows that simulated users can ask for, with sample values.
 
-    `has_model`: True to include flows that need a model. `without`: messages about flows that goals can't use.
+    `has_model`: True to include flows that need a model. `without`: messages about flows without goals.
     """
 
     def __init__(self, domain: Domain, today: date, *, has_model: bool) -> None:
@@ -80,7 +80,10 @@ class Stock:
         self.flows = [flow for flow in asked_for if self._can_ask_for(flow, asked_for)]
 
     def _can_ask_for(self, flow: FlowSpec, others: Sequence[FlowSpec]) -> bool:
-        """Return True if each required slot has a sample value or another flow provides one. Add a message if not."""
+        """Return True if each required slot has a sample value or another flow provides one.
+
+        If not, add a message to `without`.
+        """
         missing = [
             name
             for name in sorted(self._needs[flow.dact])

@@ -83,7 +83,10 @@ class Booker:
             )
 
     async def _say(self, session: str, number: int, text: str) -> JsonObject:
-        """Submit the conversation's turn `number` with the same idempotency key until it has ended. Return the turn."""
+        """Submit the conversation's turn `number` with the same idempotency key until it has ended. Return the turn.
+
+        Raises _Broken if the turn has no answer.
+        """
         key = f"{session}:{number}"
         while True:
             turn = await self._insist(

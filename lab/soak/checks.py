@@ -22,7 +22,7 @@ UNCLEAR = frozenset({"started", "unknown"})
 
 @dataclass(frozen=True, slots=True)
 class StoredTurn:
-    """A stored turn. `epoch`: the epoch that it committed. `token`: the fencing token of its commit."""
+    """A stored turn. `epoch`: the epoch that it committed, or None. `token`: the commit's fencing token, or None."""
 
     turn_id: str
     session_id: str
@@ -36,7 +36,7 @@ class StoredTurn:
 
 @dataclass(slots=True)
 class SessionHistory:
-    """A session's stored data. `answers`: number of answer events by turn. `effects`: tool ID and ledger status."""
+    """A session's stored data. `answers`: number of answer events by turn. `effects`: tool IDs and ledger statuses."""
 
     epoch: int = 0
     turns: list[StoredTurn] = field(default_factory=list[StoredTurn])

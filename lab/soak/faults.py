@@ -27,13 +27,13 @@ class Broken:
     chance: random.Random
 
     def pick(self, *prefixes: str) -> Child:
-        """Choose a child process whose name begins with one of the prefixes."""
+        """Return a random child process whose name begins with one of the prefixes."""
         named = [one for one in self.stack.children if one.program.name.startswith(prefixes)]
         return self.chance.choice(named)
 
 
 def kill(*prefixes: str) -> Callable[[Broken], None]:
-    """Return a fault that kills and restarts a process whose name begins with one of the prefixes."""
+    """Return a fault that kills and restarts a random process whose name begins with one of the prefixes."""
 
     def kill_one(broken: Broken) -> None:
         child = broken.pick(*prefixes)

@@ -92,7 +92,10 @@ def migrate(
 
 
 def read_login(entry: str) -> tuple[str, str]:
-    """Parse a --login option. Return the database role, and the URL in the file. Raises InvalidInput."""
+    """Parse a --login option. Return the database role, and the URL in the file.
+
+    Raises InvalidInput if the option is malformed or the file can't be read.
+    """
     name, _, place = entry.partition("=")
     role = _LOGIN_ROLES.get(name)
     if role is None or not place:

@@ -176,7 +176,10 @@ def _describe(error: ModelUnavailable) -> str:
 
 
 async def probe_configured(settings: Settings) -> AsyncGenerator[Finding, None]:
-    """Probe the model in PARLEY_MODEL. Raises ConfigurationError if its client can't be opened."""
+    """Probe the model in PARLEY_MODEL. Yield only a note if it has no endpoint.
+
+    Raises ConfigurationError if the endpoint's settings are invalid or its client package is missing.
+    """
     # Slow to import.
     from orchestrator.adapters.models.chat import LibraryChat  # noqa: PLC0415
 

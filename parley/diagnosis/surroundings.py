@@ -1,4 +1,4 @@
-"""Checks of settings, folders and models that need no running processes."""
+"""Checks of settings, folders, model endpoints and Flower."""
 
 import os
 import shutil

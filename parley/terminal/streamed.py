@@ -16,7 +16,10 @@ LEADER = "Parley: "
 
 
 class StreamedWords:
-    """The partial answer of a running turn. `write`: prints a line. `changed`: redraws the prompt."""
+    """The partial answer of a running turn, and the answers of other turns that are not yet printed.
+
+    `write`: prints a line. `changed`: redraws the prompt.
+    """
 
     def __init__(self, write: Callable[[str], None], changed: Callable[[], object]) -> None:
         self._write = write
@@ -39,7 +42,7 @@ class StreamedWords:
             self._busy += 1
 
     def take(self, event: SessionEvent) -> None:
-        """Add a token event's text to the partial answer, at the event's offset."""
+        """Add a token event's text to the partial answer, at the event's offset. Ignore repeated text and gaps."""
         text, offset = str(event.payload.get("text", "")), int(event.payload.get("offset", 0))
         with self._lock:
             if not self._busy or event.turn_id in self._over:

@@ -1,4 +1,4 @@
-"""Text without control characters, safe to print in a terminal."""
+"""Texts for the terminal, without control characters: values, messages, flows and plans."""
 
 from typing import Any
 

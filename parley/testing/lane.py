@@ -75,7 +75,10 @@ class MemoryLane:
     def _take_next(
         self, session: MemorySession, unfinished: Sequence[MemoryTurn], now: datetime
     ) -> Work | None:
-        """Mark the next turn as running and return its work, or release the lane and return None."""
+        """Mark the next turn as running and return its work. If no turn may run, release the lane and return None.
+
+        Quarantine turns after too many attempts.
+        """
         for turn in unfinished:
             if not session.may_run(turn):
                 continue

@@ -140,7 +140,7 @@ class MemorySession:
     parent: SessionId | None = None
     parent_epoch: Epoch | None = None
     root: SessionId | None = None
-    """For a fork, the session at the root of its lineage."""
+    """For a fork, the session at the root of its lineage, or else None."""
 
     def unfinished(self) -> list[MemoryTurn]:
         """Return the unfinished turns in queue order."""

@@ -51,7 +51,7 @@ _DOINGS = {"booking a flight": "book", "searching for flights": "pick", "plannin
 
 
 def read(text: str, actions: Sequence[Mapping[str, Any]]) -> Seen:
-    """Parse an answer's last offer or question or, if the answer has neither, its list of rows."""
+    """Parse what an answer asks or offers or, if it does neither, its list of rows."""
     back = re.search(r"[Bb]ack to ([^.]*)\.", text)
     back_to = next((kind for doing, kind in _DOINGS.items() if back and back[1].startswith(doing)), "")
 

@@ -133,7 +133,7 @@ Reply: TypeAlias = Said | Computed
 class Rule:
     """Replies to all requests that match the given conditions.
 
-    `prompt` and `model`: must equal the request's prompt ID and model. `match`: a regular expression to find in
+    `prompt`, `model`: if given, must equal the request's prompt ID and model. `match`: a regular expression to find in
     the user's message.
     """
 
