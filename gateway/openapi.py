@@ -84,7 +84,7 @@ _FURTHER: dict[str, dict[int, str]] = {
     "start_run": {404: "The session does not exist.", 409: "Another run of this flow is active."},
     "redo_run": {409: "Another run of this flow is active."},
     "decide_approval": {
-        409: "It was already decided, has expired or is void, or the session is closed.",
+        409: "The approval was already decided, has expired or is void, or the session is closed.",
         429: "The session's inbox is full, or the rate limit is reached.",
     },
 }

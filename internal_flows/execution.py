@@ -203,6 +203,6 @@ def _redo(flow: InternalFlow, run: RunContext) -> RunEnd:
         return RunEnd(
             RunStatus.DONE,
             redo=RedoStatus.CEILING_REACHED,
-            reason=f"It requested another run, but its limit is {ceiling} reruns.",
+            reason=f"The run requested another rerun, but the limit is {ceiling}.",
         )
     return RunEnd(RunStatus.DONE, redo=RedoStatus.SCHEDULED, redo_count=following, redo_after_s=REDO_AFTER_S)

@@ -52,7 +52,7 @@ class Options:
             raise ValueError(f"unknown option {unknown[0]!r}; choose from {', '.join(sorted(known))}")
         changed = replace(self, **{name: _whole(value) for name, value in given.items()})
         if changed.model is not None and not isinstance(changed.model, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # it came as JSON
-            raise ValueError("the option 'model' must be text")
+            raise ValueError("the option 'model' must be a string")
         if type(changed.concurrency) is not int or changed.concurrency < 1:
             raise ValueError("the option 'concurrency' must be an integer of at least 1")
         if type(changed.timeout_s) not in {int, float} or not 0 < changed.timeout_s <= 3600:

@@ -74,7 +74,9 @@ def read_start(arguments: dict[str, Any], catalogue: Catalogue) -> tuple[NewRun,
         run = catalogue.new_run(request.flow, inputs=request.inputs, options=request.options, **whole)
     except NotFound as error:
         field, known = ("flow", catalogue.flows) if request.trigger is None else ("trigger", catalogue.graphs)
-        raise InvalidInput(f"{error}; known here: {', '.join(sorted(known))}.", field=field) from error
+        raise InvalidInput(
+            f"{str(error).removesuffix('.')}; available: {', '.join(sorted(known))}.", field=field
+        ) from error
     return (replace(run, after=request.after),)
 
 

@@ -334,8 +334,8 @@ class BudgetExceeded(ParleyError):
     code = "budget_exceeded"
 
     def __init__(self, scope: str, unit: str, *, limit: int, wanted: int) -> None:
-        named = scope.replace("_", "'s ")
-        super().__init__(f"The model budget of this {named} is used up: {wanted} {unit} of {limit}.")
+        named = scope.replace("_", " and ")
+        super().__init__(f"The call would exceed the model budget per {named}: {wanted} of {limit} {unit}.")
         self.scope, self.unit = scope, unit
         self.final = scope not in {"turn", "tenant_minute"}
         self.limit, self.wanted = limit, wanted
@@ -347,6 +347,6 @@ class SchemaTooNew(ParleyError):
     code = "schema_too_new"
 
     def __init__(self, found: int, known: int) -> None:
-        what = f"The stored state has version {found}, and this release reads up to {known}"
+        what = f"The stored state has version {found}, but this release reads only up to {known}"
         super().__init__(f"{what}; use the release that wrote it, or a later one.")
         self.found, self.known = found, known

@@ -80,7 +80,7 @@ class Isolation:
             try:
                 await self._run_apart(session_id, crashes)
             except (OSError, EOFError) as error:  # the next start restarts a fork server that failed
-                _log.error("Could not start a process for a suspected turn.", error=error)
+                _log.error("Could not start a process for a suspected poison turn.", error=error)
                 await asyncio.sleep(PAUSE_S)
         await self._wakeup.offer(session_id)
 
@@ -99,7 +99,7 @@ class Isolation:
             await self._listen(reader)
         await asyncio.to_thread(process.join)
         if process.exitcode:
-            _log.error("An isolated turn ended its process.", session=session_id, code=process.exitcode)
+            _log.error("The process of an isolated turn crashed.", session=session_id, code=process.exitcode)
 
     async def _listen(self, reader: Connection) -> None:
         """Forward the process's reports to the observer until the process ends."""

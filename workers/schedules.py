@@ -6,7 +6,7 @@ from celery import bootsteps
 from celery.beat import EmbeddedService
 from click import Option
 
-SCHEDULES: Final = Option(["--schedules"], is_flag=True, help="Fire the schedules too, like beat.")
+SCHEDULES: Final = Option(["--schedules"], is_flag=True, help="Also start scheduled jobs, like beat.")
 
 
 class ScheduleThread(bootsteps.StartStopStep):

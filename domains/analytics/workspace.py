@@ -149,7 +149,7 @@ class Workspace:
         ]
         sheets = [self.sheets[name] for name in dict.fromkeys(named) if name in self.sheets]
         if not sheets:
-            raise invalid(f"Read from a table. There are {', '.join(self.sheets)}.")
+            raise invalid(f"Read from a table. Available: {', '.join(self.sheets)}.")
         saved = ", ".join(f"{quote(one.name)} AS ({one.sql})" for one in sheets if one.name not in TABLES)
         return sheets[0].name, f"WITH {saved} SELECT * FROM ({statement})" if saved else statement  # noqa: S608
 
@@ -198,7 +198,7 @@ def suggest(said: str, names: list[str], *, others: bool = True) -> str:
     """Return a hint with the name closest to `said`. If no name is close and `others` is True, list up to 12 names."""
     if near := get_close_matches(said.casefold(), names, 1):
         return f" Did you mean {near[0]}?"
-    return f" There are {', '.join(names[:12])}." if names and others else ""
+    return f" Available: {', '.join(names[:12])}." if names and others else ""
 
 
 def write_sheet(owner: str, sheet: Sheet) -> JsonObject:

@@ -69,7 +69,7 @@ def read_tokens(settings: Settings) -> Tokens | None:
         if not value
     ]
     if settings.jwt_key is not None and settings.jwt_jwks is not None:
-        missing.append(Problem("PARLEY_JWT_KEY", "and PARLEY_JWT_JWKS can't be combined"))
+        missing.append(Problem("PARLEY_JWT_KEY", "can't be combined with PARLEY_JWT_JWKS"))
     if missing:
         raise ConfigurationError(missing)
     keys = (

@@ -51,7 +51,7 @@ from orchestrator.types import Epoch, JsonObject, SessionId, TurnId, hash_json
 
 router = APIRouter(prefix="/v1/sessions/{session_id}/repairs", tags=["operate"])
 
-_ALONE = "Repairs of a session lane or a turn can't be combined with others."
+_ALONE = "A retry, release or give_up can't be combined with other repairs."
 
 
 @cache

@@ -43,7 +43,7 @@ async def make_test_case(
         }
     case = (make_case(taken, turn_id, rated) if rated else None) or make_case(taken, turn_id)
     if case is None:
-        raise Refused(f"The turn {turn_id} has neither a message nor an action of the user.")
+        raise Refused(f"Turn {turn_id} has no user message or action.")
     told = "".join(f"#   {line}\n" for line in write_items([outcome_of(taken[-1])]).splitlines())
     head = f"# For evaluations/ of the domain {session.domain}. The turn's result:\n{told}"
     return {

@@ -42,7 +42,7 @@ class EmbedDocuments(InternalFlow):
     async def data(self, run: RunContext, item: ToEmbed) -> Any:
         """Skip documents of other tenants, except in scheduled runs."""
         foreign = item.tenant_id not in {None, run.tenant_id} and "job" not in run.parameters
-        return skip("It belongs to another tenant.") if foreign else item
+        return skip("The document belongs to another tenant.") if foreign else item
 
     async def work(self, run: RunContext, item: ToEmbed, data: Json) -> Json:
         try:

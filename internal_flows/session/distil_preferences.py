@@ -43,7 +43,7 @@ class DistilPreferences(InternalFlow):
     async def before_all(self, run: RunContext) -> Any:
         found: Conversation | None = run.material[CONVERSATION]
         if found is None or found.user_id is None:
-            return skip("The session has no known user.")
+            return skip("The session has no user.")
         uses: list[SlotUse] = run.material[HABITS]
         seen = run.config.get("seen_at_least", SEEN_AT_LEAST)
         origin: JsonObject = {"run_id": run.run_id, "session_id": run.session_id}

@@ -59,7 +59,7 @@ class GatherContext(InternalFlow):
     async def before_all(self, run: RunContext) -> Any:
         history: History | None = run.material[HISTORY]
         if history is None:
-            return skip("It needs a session.")
+            return skip("This flow requires a session.")
         question = _read_question(run)
         searched = (
             _search_tasks(history.tasks, question),

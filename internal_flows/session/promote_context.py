@@ -40,9 +40,9 @@ class PromoteContext(InternalFlow):
     async def before_all(self, run: RunContext) -> Any:
         found: Conversation | None = run.material[CONVERSATION]
         if found is None:
-            return skip("Nothing has been said yet.")
+            return skip("There are no messages yet.")
         if found.user_id is None and not run.config.get("share"):
-            return skip("The session has no known user, and its findings are not shared.")
+            return skip("The session has no user, and `share` is off.")
         entries = await run.tools["scratchpad"].read(run.tenant_id, run.session_id, touch=False)
         inputs = [entry.to_json() for entry in select(entries, About.BUSINESS)]
         data: JsonObject = {"user_id": found.user_id, "domain": found.domain}
@@ -54,13 +54,13 @@ class PromoteContext(InternalFlow):
         owner = run.data["user_id"]
         shared = bool(run.config.get("share")) and not entry.labels
         if owner is None and not shared:
-            return skip("It carries labels, and the session has no known user.")
+            return skip("Labeled entries are not shared, and the session has no user.")
         owned = Owned(run.tenant_id, owner, run.data["domain"])
         passages = await run.tools["context"].search(owned, entry.text or "", limit=1)
         known = share_of(entry.text or "", passages[0].text, empty=1.0) if passages else 0.0
         cause = find_cause(entry, known, Bars.of(run.config))
         if cause is None:
-            return skip("It is neither salient, surprising, frequent nor asked for.")
+            return skip("The entry is not explicit, frequent, or both salient and surprising.")
         return {"cause": cause.value, "user_id": None if shared else owner}
 
     async def work(self, run: RunContext, item: JsonObject, data: JsonObject) -> Json:

@@ -75,9 +75,9 @@ class SummarizeSession(InternalFlow):
     async def before_all(self, run: RunContext) -> Any:
         found: Conversation | None = run.material[CONVERSATION]
         if found is None:
-            return skip("Nothing has been said yet.")
+            return skip("There are no messages yet.")
         if not found.lines:
-            return skip("Nothing has been said since the last summary.")
+            return skip("There are no messages since the last summary.")
         return before_all_response(inputs=[asdict(found)])
 
     async def work(self, run: RunContext, item: JsonObject, data: JsonObject) -> JsonObject:

@@ -20,7 +20,7 @@ class TidyScratchpad(InternalFlow):
     tools: ClassVar[tuple[str, ...]] = ("scratchpad",)
 
     async def before_all(self, run: RunContext) -> Any:
-        return skip("It needs a session.") if run.session_id is None else None
+        return skip("This flow requires a session.") if run.session_id is None else None
 
     async def after_all(self, run: RunContext, outputs: list[Json]) -> Json:
         pad = run.tools["scratchpad"]

@@ -24,7 +24,7 @@ PromptFolders = Annotated[
 ]
 FailUnder = Annotated[
     list[str] | None,
-    typer.Option(help="Exit with status 1 if a score is lower: 0.95 of the turns, or slot_f1=0.9."),
+    typer.Option(help="Exit with status 1 below this score: 0.95 of the turns, or for example slot_f1=0.9."),
 ]
 Against = Annotated[
     str | None, typer.Option(help="Exit with status 1 if worse than this run: its name, file, or `latest`.")
@@ -68,7 +68,7 @@ _FAULTY, _SIMULATED = 1500, 100
 
 @app.command("eval")
 def evaluate(
-    target: Annotated[str, typer.Argument(help="A domain (name or folder), or a file of its conversations.")],
+    target: Annotated[str, typer.Argument(help="Domain name or folder, or a file of test conversations.")],
     model: Models = None,
     prompts: PromptFolders = None,
     judge: Judge = None,

@@ -18,28 +18,28 @@ app = typer.Typer()
 @app.command("replay")
 def replay_sessions(
     sessions: Annotated[
-        list[str] | None, typer.Argument(metavar="[SESSION]...", show_default=False, help="Session IDs.")
+        list[str] | None,
+        typer.Argument(metavar="[SESSION]...", show_default=False, help="Sessions to replay."),
     ] = None,
     last: Annotated[
-        int, typer.Option(min=1, help="Without SESSION: the N most recently active sessions.")
+        int, typer.Option(min=1, help="Number of recent sessions to replay if no SESSION is given.")
     ] = 100,
     of: Annotated[
-        str | None, typer.Option(help="Domain of these sessions. Default: the name of --domain.")
+        str | None, typer.Option(help="Replay only sessions of this domain. Default: the one of --domain.")
     ] = None,
-    tenant: Annotated[
-        str, typer.Option(help="The tenant whose sessions or runs to replay.")
-    ] = DEFAULT_TENANT,
+    tenant: Annotated[str, typer.Option(help="Tenant of the sessions.")] = DEFAULT_TENANT,
     domain: Annotated[
-        str | None, typer.Option(help="Domain or folder to replay against. Default: the sessions' own.")
+        str | None,
+        typer.Option(help="Domain or folder to replay against. Default: the sessions' own."),
     ] = None,
     prompt: Annotated[
-        str | None, typer.Option(metavar="ID@VERSION", help="Prompt version, for example nlu_think@6.")
+        str | None, typer.Option(metavar="ID@VERSION", help="Prompt version to use, for example nlu_think@6.")
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="Ask this model. Default: use the recorded answers.")
+        str | None, typer.Option(help="Model to ask. Default: use the recorded answers.")
     ] = None,
     since: Annotated[
-        int, typer.Option("--from", min=1, metavar="VERSION", help="Start with this version of the session.")
+        int, typer.Option("--from", min=1, metavar="VERSION", help="First version to replay.")
     ] = 1,
     allow: Annotated[
         Path | None,
@@ -47,9 +47,9 @@ def replay_sessions(
     ] = None,
     fail_on: Annotated[
         list[str] | None,
-        typer.Option(help="Exit with status 1 for these changes only: calls, slots, answer …"),
+        typer.Option(help="Exit with status 1 only if this aspect, such as calls, changes."),
     ] = None,
-    processes: Annotated[int, typer.Option(min=1, help="Number of processes.")] = os.cpu_count() or 1,
+    processes: Annotated[int, typer.Option(min=1, help="Number of replay processes.")] = os.cpu_count() or 1,
     data_dir: DataDir = DEFAULT_DATA_DIR,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -63,7 +63,9 @@ def replay_sessions(
     from lab.replay.running import Wanted, replay  # noqa: PLC0415
 
     if unknown := sorted(set(fail_on or ()) - set(ALL_ASPECTS)):
-        raise InvalidInput(f"Unknown aspect {unknown[0]}; choose {', '.join(ALL_ASPECTS)}.", field="fail_on")
+        raise InvalidInput(
+            f"Unknown aspect {unknown[0]!r}; choose from {', '.join(ALL_ASPECTS)}.", field="fail_on"
+        )
     allowed = read_allowed(allow)
     if not sessions and of is None:
         of = Path(domain).expanduser().resolve().name if domain else None

@@ -134,7 +134,7 @@ def _find(outcome: Outcome, named: str) -> BaseFlow | None:
     stack = outcome.after.stack
     flow = stack.get(named) or stack.find(named)
     if flow is None or flow.is_finished:
-        outcome.refused.append(f"No task {named} is open.")
+        outcome.refused.append(f"No open task {named!r} found.")
         return None
     return flow
 
@@ -264,7 +264,7 @@ def _take_over(place: Place, outcome: Outcome, _change: TakeOver) -> None:
 
 def _say(place: Place, outcome: Outcome, change: Say) -> None:
     takeover.require_taken_over(outcome.after, place.by)
-    outcome.done.append("The user sees the person's message.")
+    outcome.done.append("The operator's message is sent to the user.")
     outcome.told.append(change.text)
 
 

@@ -374,7 +374,9 @@ class FlowStack:
     def check_order(self) -> list[str]:
         """Find Active flows below the top, a top flow that waits without being parked, and flows below their plan."""
         faults = [
-            f"{flow.dact} is Active below the top." for flow in self.flows[:-1] if flow.status == ACTIVE
+            f"{flow.dact} is Active below the top of the stack."
+            for flow in self.flows[:-1]
+            if flow.status == ACTIVE
         ]
         top = self.top
         if top is not None and top.status.state not in ENDED and top.status not in {ACTIVE, *PARKED}:

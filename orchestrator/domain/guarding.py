@@ -73,7 +73,7 @@ def find_mistakes(schema: JsonObject) -> Iterator[tuple[str, str]]:
         if language not in set(Language):
             yield name, f"{GUARDRAIL} should be one of {', '.join(Language)} (it is {language!r})"
         elif body.get("type") != "string":
-            yield name, "code is text: its type should be 'string'"
+            yield name, "should have the type 'string', because code is text"
         elif STATEMENTS in body and not _are_statements(statements):
             yield name, f"{STATEMENTS} should be a list of {', '.join(Statement)}"
 

@@ -85,8 +85,8 @@ def _other_language(domain: Domain, worded: Collection[str]) -> Iterator[str]:
     language = domain.config.language.default
     if worded and language not in worded:
         yield (
-            f"domain.yaml: language.default: Parley has sentences in {', '.join(sorted(worded))}; in {language!r} it "
-            "uses English ones unless templates/ replaces them."
+            f"domain.yaml: language.default: Parley has templates in {', '.join(sorted(worded))}; in {language!r} it "
+            "uses English ones unless templates/ overrides them."
         )
 
 
@@ -109,8 +109,7 @@ def _cannot_undo(domain: Domain) -> Iterator[str]:
     ]
     if lasting:
         yield (
-            f"tools.yaml: {', '.join(lasting)}: without a `compensation`, users who change their mind afterwards "
-            "can't undo it."
+            f"tools.yaml: {', '.join(lasting)}: without a `compensation`, a completed call can't be undone."
         )
 
 

@@ -199,7 +199,7 @@ def check(scope: str, limit: Limit, wanted: Spent) -> None:
     if limit.tokens is not None and wanted.tokens > limit.tokens:
         raise BudgetExceeded(scope, "tokens", limit=limit.tokens, wanted=wanted.tokens)
     if limit.cost_micros is not None and wanted.cost_micros > limit.cost_micros:
-        raise BudgetExceeded(scope, "cost_micros", limit=limit.cost_micros, wanted=wanted.cost_micros)
+        raise BudgetExceeded(scope, "micro-dollars", limit=limit.cost_micros, wanted=wanted.cost_micros)
 
 
 def worst_usage(request: ChatRequest) -> Usage:

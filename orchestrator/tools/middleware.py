@@ -79,7 +79,7 @@ class OrphanedCalls:
         self._running[tool_id] += 1
         if self._running[tool_id] == ORPHANS_PER_TOOL:
             _log.error(
-                "Too many timed-out calls to a tool are still hanging; pausing calls to this tool.",
+                "Too many timed-out calls to a tool are still running; its calls are paused.",
                 tool=tool_id,
             )
         self._futures.add(future)
@@ -92,7 +92,7 @@ class OrphanedCalls:
 
     def _log_failure(self, tool_id: ToolId, future: asyncio.Future[Any]) -> None:
         if not future.cancelled() and (error := future.exception()) is not None:
-            _log.warning("Orphaned tool call failed.", tool=tool_id, error=error)
+            _log.warning("An orphaned tool call failed.", tool=tool_id, error=error)
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,7 +194,7 @@ class ToolRunner:
 
     async def _send_outside(self, request: ToolRequest) -> Json:
         if self._transport is None:
-            message = f"Tools over {request.spec.implementation.value} can't be called from here."
+            message = f"can't be called: no {request.spec.implementation.value} client is configured"
             raise ConfigurationError([Problem(f"tools.yaml: tools.{request.spec.tool_id}", message)])
         try:
             return await self._transport.send(request.spec, request.arguments, request.call)

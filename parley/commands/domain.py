@@ -49,7 +49,7 @@ def check(
     for tool_id, tags in list_assumed(loaded.domain).items():
         named = " and ".join(tag.replace("_", " ") for tag in tags)
         say(
-            f"{tool_id}: assumed {named}, because the tool is remote; if that's wrong, declare `trusted: <why>`."
+            f"{tool_id}: assumed that it {named}, because it is remote; if that's wrong, declare `trusted: <why>`."
         )
     hints = list_hints(loaded.domain, policies, languages_worded())
     places = {hint.rpartition(": ")[0] for hint in hints}

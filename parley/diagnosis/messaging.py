@@ -87,8 +87,8 @@ def _check_refused(redis_url: str) -> Iterator[Finding]:
         at = datetime.fromtimestamp(last["at"], UTC).isoformat(timespec="seconds")
         yield note(
             "refused messages",
-            f"{len(kept)} stored without contents, the last at {at} from {last['queue']}: {last['wrong']}",
-            f"find the sender; the list is {REFUSED} in Redis, delete it afterwards",
+            f"{len(kept)} stored without contents, most recently at {at} from {last['queue']}: {last['wrong']}",
+            f"find the sender, then delete the list {REFUSED} in Redis",
         )
 
 

@@ -82,12 +82,14 @@ def questions(model: str) -> Iterator[Question]:
     by_schema = replace(_BARE, output=OutputMode.SCHEMA)
     by_object = replace(_BARE, output=OutputMode.OBJECT)
     tools = (_TOOL,)
-    yield Question("plain", ask("Say hello."), needed="no prompt is answered")
+    yield Question("plain", ask("Say hello."), needed="Parley can't use this model")
     yield Question("system role", ask("Say hello.", RequestField.SYSTEM_ROLE))
     yield Question("schema", ask("Pick a color.", output=schema, profile=by_schema))
     yield Question("json object", ask("Pick a color.", output=schema, profile=by_object))
-    yield Question("prompted json", ask("Pick a color.", output=schema), needed="messages are not understood")
-    yield Question("tool", ask("Note the color red.", tools=tools), calls=1, needed="skills do not run")
+    yield Question(
+        "prompted json", ask("Pick a color.", output=schema), needed="the model can't interpret messages"
+    )
+    yield Question("tool", ask("Note the color red.", tools=tools), calls=1, needed="skills can't run")
     yield Question(
         "required tool",
         ask("Hello.", RequestField.TOOL_CHOICE, tools=tools, tool_choice=ToolChoice.REQUIRED),
@@ -105,7 +107,7 @@ def questions(model: str) -> Iterator[Question]:
     )
     yield Question("metadata", ask("Say hello.", RequestField.METADATA))
     yield Question(
-        "long prompt", ask("tree " * LONG_PROMPT + "\nSay hello."), needed="long conversations fail"
+        "long prompt", ask("tree " * LONG_PROMPT + "\nSay hello."), needed="long conversations will fail"
     )
 
 
@@ -124,17 +126,19 @@ async def probe(client: ChatModel, model: str) -> AsyncGenerator[Finding, None]:
                 renamed = True
                 reply = await _reply(client, question, _renamed(request, renamed))
         except ModelUnavailable as error:
-            problem, counted = _describe(error), "no counts"
+            problem, counted = _describe(error), "no token counts"
             ends = error.final or error.said is None or error.said.status is None
         else:
             problem, ends = _find_fault(question, reply), False
             usage = reply.usage
-            counted = f"{usage.prompt_tokens} + {usage.completion_tokens} tokens" if usage else "no counts"
+            counted = (
+                f"{usage.prompt_tokens} + {usage.completion_tokens} tokens" if usage else "no token counts"
+            )
         took = f"{time.monotonic() - began:.1f} s"
         if problem is None:
             yield well(name, f"accepted, {took}, {counted}")
         elif question.needed is None:
-            yield note(name, f"{problem}, {took}", "Parley works without it")
+            yield note(name, f"{problem}, {took}", "Parley works without this feature")
         else:
             yield bad(name, f"{problem}, {took}", question.needed)
         if ends and question.name == "plain":
@@ -159,13 +163,13 @@ def _find_fault(question: Question, reply: ChatReply) -> str | None:
     """Return the problem with a reply, or None if the reply is as expected."""
     if len(reply.tool_calls) < question.calls:
         made = len(reply.tool_calls)
-        return f"{made} of {question.calls} calls in one response" if made else "no tool was called"
+        return f"made {made} of {question.calls} calls" if made else "no tool was called"
     if question.request.output is not None and '"color"' not in reply.text.replace(" ", ""):
-        return "returned something other than the object"
+        return "did not return the requested object"
     if not question.calls and not reply.text.strip():
         return "returned nothing; raise the token limit if the model reasons"
     if question.name == "stream counts" and reply.usage is None:
-        return "not counted"
+        return "no token counts in the stream"
     return None
 
 
@@ -192,9 +196,7 @@ async def probe_configured(settings: Settings) -> AsyncGenerator[Finding, None]:
         )
         return
     client = LibraryChat(endpoint)
-    known = (
-        "only its URL is known" if endpoint.is_compatible else f"the limits of {endpoint.provider} are known"
-    )
+    known = "no built-in profile" if endpoint.is_compatible else f"built-in profile: {endpoint.provider}"
     yield note("model", f"testing {model} at {client.endpoint}; {known}")
     try:
         async for found in probe(client, model):

@@ -74,7 +74,7 @@ def examine_flower(environment: Mapping[str, str]) -> Iterator[Finding]:
     try:
         reply = httpx.get(f"{url.rstrip('/')}/workers", timeout=_TIMEOUT_S)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        yield note("flower", f"{url} can't be reached from here: {error}", "it may still be reachable")
+        yield note("flower", f"{url} can't be reached from here: {error}", "check it from its own network")
         return
     if reply.status_code in _REFUSALS:
         yield well("flower", f"{url} requires a password")
@@ -178,7 +178,7 @@ def _ask_endpoint(name: str, address: str, key: str | None, model: str | None) -
         if reply.status_code in _REFUSALS:
             return bad(
                 name,
-                f"{address} refuses {'the key' if key else 'callers without a key'} ({reply.status_code}), "
+                f"{address} refuses {'the key' if key else 'callers without a key'} ({reply.status_code}); "
                 "turns continue with the local classifier",
                 "put a valid key into OPENAI_API_KEY, or into the endpoint's `api_key` in PARLEY_MODEL_ENDPOINTS",
             )

@@ -16,7 +16,7 @@ GROUPS = {
     "Conversation": ("Stack", "Plan", "Approvals", "Versions"),
     "Turn": ("Turn", "Journal", "Events"),
     "Data": ("Scratchpad", "Memory", "Documents"),
-    "Operation": ("All sessions", "Runs", "Evaluations", "Replays", "Repair"),
+    "Operations": ("All sessions", "Runs", "Evaluations", "Replays", "Repair"),
 }
 PANELS = tuple(panel for panels in GROUPS.values() for panel in panels)
 

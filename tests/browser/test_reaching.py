@@ -102,7 +102,7 @@ def test_a_flight_is_booked_by_keyboard_alone(visit: Callable[..., Visit], addre
     here = visit()
     page = here.page
     page.goto(address)
-    expect(page.get_by_role("heading", name="Chat and look inside")).to_be_visible()
+    expect(page.get_by_role("heading", name="Chat and inspect")).to_be_visible()
     page.keyboard.press("n")
     expect(page.get_by_role("dialog", name="New session")).to_be_visible()
     page.keyboard.type("travel")

@@ -174,7 +174,7 @@ def test_evaluations_are_shown_beside_the_run_before(visit: Callable[..., Visit]
     expect(runs.first).to_contain_text("0.750 −0.150")
     runs.first.get_by_role("button").click()
     expect(panel.get_by_role("region", name="Misclassified flows")).to_contain_text(
-        "Book flight was taken for"
+        "Book flight was classified as"
     )
     expect(panel.get_by_role("region", name="Failed turns")).to_contain_text("the flow is another")
 

@@ -20,7 +20,7 @@ def test_a_repair_is_previewed_made_and_told(visit: Callable[..., Visit]) -> Non
     expect(panel.get_by_role("region", name="Problems")).to_contain_text("The state has no problems")
     panel.get_by_label("Flow", exact=True).fill("flow_gone")
     panel.get_by_role("button", name="Preview").click()
-    expect(panel.get_by_role("alert")).to_contain_text("No task flow_gone is open.")
+    expect(panel.get_by_role("alert")).to_contain_text("No open task 'flow_gone' found.")
     expect(panel.get_by_role("button", name="Repair", exact=True)).to_have_count(0)
 
     panel.get_by_label("Flow", exact=True).fill("book_flight")

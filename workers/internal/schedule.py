@@ -113,7 +113,7 @@ class Firing:
                 job.trigger, parameters={"job": job.name, "due": at}, flight="schedule"
             )
         except (NotFound, ConfigurationError) as error:
-            problem = f"internal_flows.yaml: schedule.{job.name}: cannot be fired: {error}"
+            problem = f"internal_flows.yaml: schedule.{job.name}: cannot be started: {error}"
             self._off.append(problem)
             self._log_once(problem)
             return False
@@ -121,7 +121,7 @@ class Firing:
         ours = await runs.fire(job.name, due_at, next_due_at, nodes)
         self._fired[job.name] = at
         if ours:
-            _log.info("A scheduled job was fired.", job=job.name, due=at)
+            _log.info("A scheduled job was started.", job=job.name, due=at)
         return ours
 
     async def _announce(self, ports: Ports) -> None:
@@ -142,7 +142,7 @@ class Firing:
 
     def _log_once(self, what: str) -> None:
         if what not in self._logged:
-            _log.warning("The scheduler is not starting jobs.", why=what)
+            _log.warning("The scheduler cannot start jobs.", why=what)
         self._logged.add(what)
 
 

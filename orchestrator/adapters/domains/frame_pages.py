@@ -50,7 +50,7 @@ class FramePages:
         shown = load(Frame, frame)
         table = ShownTable.of(shown, loaded.domain.config.generation.page_rows)
         if table is None:
-            raise NotFound("page", "of a frame without rows")
+            raise NotFound("table", frame["frame_id"])
         if table.table_id is None:
             if not 1 <= number <= table.pages:
                 raise _no_page(number)

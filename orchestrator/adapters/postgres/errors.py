@@ -77,4 +77,8 @@ def _gone(violation: psycopg.errors.ForeignKeyViolation) -> NotFound:
     """Return the error for a row whose parent doesn't exist or was just deleted."""
     detail = violation.diag.message_detail or ""
     named = re.search(r'=\((?:.*, )?(.+)\) is not present in table "(\w+)"', detail)
-    return NotFound(_KINDS.get(named[2], named[2]), named[1]) if named else NotFound("owner", "of this")
+    return (
+        NotFound(_KINDS.get(named[2], named[2]), named[1])
+        if named
+        else NotFound("parent of", violation.diag.table_name or "a row")
+    )

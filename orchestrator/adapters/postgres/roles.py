@@ -219,7 +219,7 @@ def _limit_temporary_files(connection: psycopg.Connection[Any], role: sql.Identi
         with connection.transaction():
             connection.execute(limit.format(role, sql.Literal(READER_TEMPORARY_FILES)))
     except psycopg.errors.InsufficientPrivilege as error:
-        _log.warning("The disk space of a reader's queries has no limit.", error=error)
+        _log.warning("Could not limit the disk space for a reader's queries.", error=error)
 
 
 def _make_role(connection: psycopg.Connection[Any], name: str) -> bool:

@@ -173,7 +173,7 @@ def _reported_failure(tool: ToolSpec, report: Json) -> ToolFailure:
     """
     category = report.get("category") if is_object(report) else None
     known = isinstance(category, str) and category in set(FailureCategory)
-    _log.warning("An MCP tool reports a failure.", tool=tool.tool_id, category=category if known else None)
+    _log.warning("An MCP tool reported a failure.", tool=tool.tool_id, category=category if known else None)
     if known:
         undecided = category in {FailureCategory.TIMEOUT, FailureCategory.SERVER_ERROR}
         return ToolFailure(str(category), say("tool_failed", tool=tool.name), undecided=undecided)
@@ -197,7 +197,9 @@ def find_incompatibility(ours: JsonObject, theirs: JsonObject) -> str | None:
                 return f"the server does not accept {name!r}"
             continue
         if not _types_meet(schema, their_names[name]):
-            return f"{name!r} is {schema['type']} here and {their_names[name]['type']} on the server"
+            return (
+                f"{name!r} is {schema['type']} in the manifest and {their_names[name]['type']} on the server"
+            )
     return None
 
 

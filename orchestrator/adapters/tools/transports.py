@@ -34,7 +34,7 @@ class Transports:
     async def send(self, tool: ToolSpec, arguments: JsonObject, call: ToolCall) -> Json:
         carrier = self._carriers.get(tool.implementation)
         if carrier is None:
-            message = f"Tools over {tool.implementation.value} can't be called from here."
+            message = f"can't be called: no {tool.implementation.value} client is configured"
             raise ConfigurationError([Problem(f"tools.yaml: tools.{tool.tool_id}", message)])
         return await carrier.send(tool, arguments, call)
 

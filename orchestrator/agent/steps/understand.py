@@ -111,6 +111,6 @@ def find_started_flow(action: Action, kind: TurnKind, domain: Domain) -> Action:
         return action
     name, payload = action.payload.get("name"), action.payload.get("payload")
     if not isinstance(name, str) or name not in domain.events:
-        raise InvalidInput("The domain has no such event.", field="name")
+        raise InvalidInput("The domain has no flow for this event.", field="name")
     slots = payload if is_object(payload) else {}
     return Action("start_flow", {"dact": domain.events[name], "slots": slots})

@@ -19,13 +19,13 @@ def repair(body: JsonObject) -> tuple[JsonObject, list[str]]:
     for flow in stack[:-1]:
         if flow["state"] == "Active":
             flow.update(state="Pending", reason="interrupted", interrupted_at=flow["started_at"])
-            wrong.append(f"{flow['dact']} was Active below the top.")
+            wrong.append(f"{flow['dact']} was Active below the top of the stack.")
     if stack and stack[-1].get("reason") == "interrupted":
         top = stack[-1]
         top["state"] = "Active"
         for name in ("reason", "interrupted_at", "interruption"):
             top.pop(name, None)
-        wrong.append(f"{top['dact']} on top was interrupted.")
+        wrong.append(f"The top flow {top['dact']} was interrupted.")
     for flow in stack:
         if flow.get("plan_id") not in {None, *there}:
             del flow["plan_id"]

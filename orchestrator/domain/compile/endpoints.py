@@ -88,7 +88,7 @@ def is_surely_not_done(status: int) -> bool:
 def find_mcp_mistakes(entry: McpEntry) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield each mistake in an MCP server entry, as the path of the wrong key (or ()) and a message."""
     if not (entry.tool and (entry.url or entry.command)):
-        yield (), "should name a tool, and its server by url or command"
+        yield (), "needs a tool, and a url or command for its server"
     if entry.url and entry.command:
         yield (), "has both url and command; use one of them"
     if entry.url is not None:
@@ -105,14 +105,14 @@ def _server_secret_mistakes(entry: McpEntry) -> Iterator[tuple[tuple[str, ...], 
     for _, message in _header_mistakes(entry.headers):
         yield ("headers",), message
     if entry.headers and entry.command:
-        yield ("headers",), "belong to a server reached by url; pass variables by environment"
+        yield ("headers",), "require a url; for a command, use environment"
     if any(input_placeholders(text) or credential_placeholders(text) for text in entry.headers.values()):
         yield ("headers",), "are the same for all calls: they can only have environment variables"
     for name in entry.environment:
         if not _VARIABLE.fullmatch(name):
             yield (
                 ("environment",),
-                f"{name!r} is not a valid variable name; its value belongs in the environment",
+                f"{name!r} is not a valid variable name; list names without values",
             )
 
 
@@ -133,7 +133,7 @@ def _url_mistakes(url: str) -> Iterator[Mistake]:
         yield "url", "should begin with http:// or https:// and name a host"
         return
     if input_placeholders(parts.netloc) or variable_placeholders(parts.netloc):
-        yield "url", "should name its host: inputs belong in the path"
+        yield "url", "can't have placeholders in the host: put inputs in the path"
     if "@" in parts.netloc:
         yield "url", "can't contain credentials: send them in a header that uses an environment variable"
     if parts.fragment:

@@ -63,7 +63,7 @@ def _check(
     if entry.name and entry.name.replace("-", "_") != skill.dact:
         problems.add(file, ("name",), f"should be the name of its folder and flow, {skill.dact}")
     if not skill.instructions:
-        problems.add(file, (), "has no text below its front matter: what should the model do?")
+        problems.add(file, (), "has no instructions below its front matter")
     if skill.reflect and not skill.criteria:
         problems.add(file, ("criteria",), "is missing: `reflect` needs criteria to review the result")
     of_flow = [use.tool_id for use in flow.tools if use.tool_id]

@@ -34,7 +34,7 @@ def compile_tools(
             if other is not None:
                 problems.check_known(file, ("tools", tool_id, key), other, entries, "tool")
                 if other in entries and entries[other].later is not None:
-                    problems.add(file, ("tools", tool_id, key), f"names {other}, which can answer later")
+                    problems.add(file, ("tools", tool_id, key), f"can't be {other}, which can answer later")
         _check_later(tool_id, entry, file, problems)
     return {ToolId(tool_id): _specify(tool_id, entry, resilience) for tool_id, entry in entries.items()}
 
@@ -128,7 +128,7 @@ def _check_schemas(tool_id: str, entry: ToolEntry, file: SourceFile, problems: P
             missing := [name for name in required_names(schema) if name not in input_names(schema)]
         ):
             problems.add(
-                file, (*path, "required"), f"lists names that properties does not have: {', '.join(missing)}"
+                file, (*path, "required"), f"lists names that are missing in properties: {', '.join(missing)}"
             )
 
 

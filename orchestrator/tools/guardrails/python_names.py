@@ -136,7 +136,7 @@ def _format_faults(receiver: ast.expr) -> Iterator[RejectedCode]:
             yield from _template_faults(template)
         case _:
             yield RejectedCode(
-                Category.FORBIDDEN_ATTRIBUTE, "format() is allowed on a literal text only; use an f-string."
+                Category.FORBIDDEN_ATTRIBUTE, "format() is only allowed on string literals; use an f-string."
             )
 
 

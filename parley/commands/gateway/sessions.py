@@ -24,7 +24,7 @@ def submit(
     session: Session,
     text: str,
     wait: Annotated[
-        float | None, typer.Option(help="Seconds to wait for the answer. Default: do not wait.")
+        float | None, typer.Option(help="Seconds to wait for the answer. Default: don't wait.")
     ] = None,
     idempotency_key: Annotated[
         str | None, typer.Option(help="Submitting with the same key again returns the same turn.")

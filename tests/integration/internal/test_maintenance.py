@@ -201,7 +201,7 @@ async def test_a_broken_state_is_noted_first_and_proposed_when_it_is_found_again
     notes = await pad.read(DEFAULT_TENANT, session_id, kinds=frozenset({EntryKind.RESULT}))
     [note] = notes
     assert isinstance(note.data, dict)
-    assert note.data["why"] == ["book_flight was Active below the top."]
+    assert note.data["why"] == ["book_flight was Active below the top of the stack."]
     assert [record.redo_count for record in chain] == ([None] if dry_run else [None, 1])
     assert [one["change"] for one in await house.proposals(session_id)] == (
         [] if dry_run else [note.data["change"]]

@@ -319,7 +319,7 @@ def test_invariants_are_told_in_sentences() -> None:
     other.status = PLANNED
     stack.flows = [book, other]
     assert stack.check() == [
-        "book_flight is Active below the top.",
+        "book_flight is Active below the top of the stack.",
         "The top flow book_flight is Pending (planned).",
         "book_flight serves a plan that is not below it on the stack.",
         "The ID flow_1 is used twice.",

@@ -47,5 +47,5 @@ def test_the_present_version_is_taken_as_it_is() -> None:
 
 
 def test_a_later_version_is_refused() -> None:
-    with pytest.raises(SchemaTooNew, match="version 99, and this release reads up to 1"):
+    with pytest.raises(SchemaTooNew, match="version 99, but this release reads only up to 1"):
         DialogueState.from_dict({"schema_version": 99}, FLOW_TYPES)

@@ -67,7 +67,7 @@ def test_a_tool_that_answers_later_can_be_polled_and_accepts(tmp_path: Path) -> 
 """
     assert find(write_domain(tmp_path, {"tools.yaml": later + outside})) == {
         "tools.yaml: tools.flight_book.later.poll_s": "needs a status_query to call",
-        "tools.yaml: tools.flight_book.compensation": "names flight_book, which can answer later",
+        "tools.yaml: tools.flight_book.compensation": "can't be flight_book, which can answer later",
         "tools.yaml: tools.fare_get.later": (
             "is missing: {callback_url} receives the result of a tool that answers later"
         ),
@@ -215,7 +215,7 @@ def skill(matter: str, text: str = "Do it.") -> dict[str, str | bytes]:
     [
         ({SKILL: "---\nname: books\ndescription: b\n---\nDo it.\n"}, f"{SKILL}: name", "folder and flow"),
         ({SKILL: "---\nname: book_flight\n---\nDo it.\n"}, f"{SKILL}: description", "missing"),
-        (skill("", text=""), SKILL, "no text below"),
+        (skill("", text=""), SKILL, "no instructions below"),
         (skill("tools: [flight_bok]"), f"{SKILL}: tools.0", "did you mean 'flight_book'"),
         (skill("tools: []"), f"{SKILL}: tools", "1 to 3 of its flow's tools"),
         (skill("components: [memory]"), f"{SKILL}: components.0", "unknown component 'memory'"),

@@ -38,7 +38,7 @@ def test_tools_over_http_and_mcp_are_loaded(tmp_path: Path) -> None:
     ("entry", "said"),
     [
         ("{url: 'ftp://shop.example'}", "http:// or https://"),
-        ("{url: 'https://{from}.example/x'}", "should name its host"),
+        ("{url: 'https://{from}.example/x'}", "can't have placeholders in the host"),
         ("{url: 'https://me:pass@shop.example/x'}", "can't contain credentials"),
         ("{url: 'https://shop.example/x#y'}", "can't have a fragment"),
         ("{url: 'https://shop.example/x?a={from}'}", "put them into query"),
@@ -62,13 +62,16 @@ def test_mistakes_of_an_endpoint_are_named(tmp_path: Path, entry: str, said: str
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
-        ("{tool: book}", "its server by url or command"),
-        ("{command: [python]}", "should name a tool"),
+        ("{tool: book}", "a url or command for its server"),
+        ("{command: [python]}", "needs a tool"),
         ("{tool: book, url: 'https://a.example', command: [python]}", "use one of them"),
         ("{tool: book, url: 'a.example'}", "http:// or https://"),
         ("{tool: book, url: 'https://a.example/{from}'}", "can't have placeholders"),
         ("{tool: book, url: 'https://a.example', headers: {X-A: '{from}'}}", "the same for all calls"),
-        ("{tool: book, command: [python], headers: {X-A: b}}", "pass variables by environment"),
+        (
+            "{tool: book, command: [python], headers: {X-A: b}}",
+            "require a url; for a command, use environment",
+        ),
         ("{tool: book, command: [python], environment: ['KEY=secret']}", "not a valid variable name"),
     ],
 )

@@ -22,7 +22,7 @@ const GROUPS = [
   { name: "Conversation", panels: [stack, plan, approvals, epochs] },
   { name: "Turn", panels: [turn, journal, events] },
   { name: "Data", panels: [notes, memory, documents] },
-  { name: "Operation", panels: [overview, runs, evaluations, replays, repair] },
+  { name: "Operations", panels: [overview, runs, evaluations, replays, repair] },
 ];
 export const PANELS = GROUPS.flatMap((group) => group.panels);
 

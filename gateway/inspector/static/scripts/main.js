@@ -162,7 +162,7 @@ class Page {
     if (root.dataset.for === key && root.childElementCount > 0) return;
     root.dataset.for = key;
     if (this.session === null) {
-      root.replaceChildren(h("h3", {}, "Chat and look inside"), h("p", {}, "Choose a session on the left, or start a new one. The panels show every decision live."), button("New session", () => this.begin(), { class: "primary" }));
+      root.replaceChildren(h("h3", {}, "Chat and inspect"), h("p", {}, "Choose a session on the left, or start a new one. The panels show every decision live."), button("New session", () => this.begin(), { class: "primary" }));
       return;
     }
     const examples = TRY[this.session.record.domain] ?? [];

@@ -53,7 +53,7 @@ async def epoch_of(site: Site) -> int:
 @for_each(
     ("wanted", "why"),
     [
-        ({**DROP, "flow": "flow_gone"}, "No task flow_gone"),
+        ({**DROP, "flow": "flow_gone"}, "No open task 'flow_gone'"),
         ({"kind": "mark", "fingerprint": "f1", "done": True}, "Side effect f1 not found in the ledger."),
         ({"kind": "say", "text": "hello"}, "Only the operator who has taken over"),
         ({"kind": "hand_back"}, "No operator has taken over"),

@@ -41,9 +41,9 @@ function showComparison(found) {
 
 function showPair({ left, right, differs }, at) {
   return h("li", { class: "entry" },
-    h("header", {}, h("h4", {}, differs.length ? `Different: ${differs.join(", ")}` : "Alike")),
-    showTurn("Here", left, `branches:${at}:here`),
-    showTurn("There", right, `branches:${at}:there`));
+    h("header", {}, h("h4", {}, differs.length ? `Different: ${differs.join(", ")}` : "Identical")),
+    showTurn("This session", left, `branches:${at}:here`),
+    showTurn("The other session", right, `branches:${at}:there`));
 }
 
 function showTurn(where, turn, key) {
@@ -52,6 +52,6 @@ function showTurn(where, turn, key) {
   return [
     h("p", {}, h("strong", {}, `${where}: `), turn.said ?? ""),
     h("p", { class: "quote" }, turn.reply ?? ""),
-    fold(calls ? `Flows, and calls of ${calls}` : "Flows; nothing was called", { flows: turn.flows, completed: turn.completed, tools: turn.tools }, key),
+    fold(calls ? `Flows and calls: ${calls}` : "Flows, no calls", { flows: turn.flows, completed: turn.completed, tools: turn.tools }, key),
   ];
 }

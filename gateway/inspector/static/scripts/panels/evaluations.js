@@ -45,7 +45,7 @@ function showFigures(run, before) {
 function showConfusion(run) {
   const wrong = run.confusion.filter((one) => one.expected !== one.taken);
   return section("Misclassified flows", wrong.length
-    ? h("ul", { class: "changes" }, wrong.map((one) => h("li", {}, `${humanize(one.expected)} was taken for ${humanize(one.taken)}`, h("span", { class: "when" }, `${one.turns} ×`))))
+    ? h("ul", { class: "changes" }, wrong.map((one) => h("li", {}, `${humanize(one.expected)} was classified as ${humanize(one.taken)}`, h("span", { class: "when" }, `${one.turns} ×`))))
     : nothing("None."));
 }
 

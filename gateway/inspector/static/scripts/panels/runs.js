@@ -88,7 +88,7 @@ function showRun(run, page) {
       run.redo_count ? [h("dt", {}, "Rerun"), h("dd", {}, showValue(run.redo_count))] : null,
       run.reason ? [h("dt", {}, "Reason"), h("dd", {}, run.reason)] : null,
       run.error ? [h("dt", {}, "Error"), h("dd", {}, run.error)] : null),
-    run.closing === null ? null : fold("Closing value", run.closing, `closing:${run.run_id}`),
+    run.closing === null ? null : fold("Result", run.closing, `closing:${run.run_id}`),
     (chosen.items ?? []).map((item) => fold(`Item ${item.position}: ${item.status}`, { input: item.input, output: item.output, reason: item.reason, error: item.error }, `item:${run.run_id}:${item.position}`)),
     h("div", { class: "line-buttons" },
       open ? button("Cancel run", () => finish(() => page.session.api.cancelRun(run.run_id)), { class: "danger small" }) : button("Run again", () => finish(() => page.session.api.redoRun(run.run_id)), { class: "small" })));

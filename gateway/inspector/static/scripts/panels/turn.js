@@ -55,7 +55,7 @@ export function render({ data, session, page }) {
 
 function showPrediction({ kind, source, flows = [], ...more }) {
   return h("div", { class: "entry" },
-    showPairs({ kind: humanize(kind), "read by": humanize(source), ...more }),
+    showPairs({ kind: humanize(kind), "interpreted by": humanize(source), ...more }),
     flows.length ? h("ul", { class: "candidates", "aria-label": "Candidates" }, flows.map((flow) => h("li", {},
       h("span", {}, humanize(flow.dact)),
       h("span", { class: "progress", "aria-hidden": "true" }, h("span", { style: { width: `${Math.round(100 * Math.min(1, flow.score))}%` } })),
