@@ -41,7 +41,7 @@ class FailedRequest:
 
 
 def narrow(request: FailedRequest, flows: Mapping[Dact, FlowSpec]) -> list[FlowSpec]:
-    """Return the flows that are not excluded, most similar to the failed flow first."""
+    """Return the flows that are not excluded, those with the largest bonus first."""
     left = [flow for flow in flows.values() if flow.dact not in request.excluded]
     return sorted(left, key=lambda flow: (-nearness(flow, request.flow), flow.dact))
 
@@ -115,5 +115,5 @@ def _score(flow: FlowSpec, request: FailedRequest, likelihood: float) -> float:
 
 
 def _carry(context: NluContext, flow: FlowSpec) -> dict[str, Mention]:
-    """Return the failed flow's values that the new flow has slots for."""
+    """Return the active flow's values that `flow`, its replacement, has slots for."""
     return {name: Mention(value) for name, value in context.values.items() if name in flow.slots}

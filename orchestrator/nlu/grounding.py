@@ -237,7 +237,7 @@ def _names(text: str, value: Json) -> bool:
 
 
 def _alike(value: Json, read: Json, kind: str) -> bool:
-    """Return whether a value equals a parsed value. Times are equal modulo 12 hours."""
+    """Return whether a value equals a parsed value. Times match regardless of a.m. and p.m."""
     if kind == TIME and isinstance(value, str) and isinstance(read, str) and ":" in value and ":" in read:
         (hour, minute), (other, others_minute) = value.split(":", 1), read.split(":", 1)
         return minute == others_minute and int(hour) % 12 == int(other) % 12

@@ -42,7 +42,7 @@ _MOST_LIKELY = 3
 """Maximum number of flows described in full, in addition to the current task's flow."""
 _LEAST_SHARE = 0.02
 _FAR_LESS = 4
-"""Maximum ratio of the highest flow probability to the probability of another flow described in full."""
+"""Flows that are more than this many times less probable than the best flow are not described in full."""
 _SAID_BY_NAME = frozenset({"base", "category", "source", "target", "exact"})
 """Slot types that need no description beyond the name."""
 
@@ -251,7 +251,7 @@ def _name(written: str) -> str:
 
 
 def _clean(value: Json) -> Json:
-    """Remove control and invisible characters from all text in a value from a model."""
+    """Remove control and invisible characters from all text in a value."""
     if isinstance(value, str):
         return clean(value)
     if is_list(value):

@@ -46,7 +46,7 @@ _ABOUT_SOMETHING = frozenset(
 )
 """Kinds of messages that refer to a task or a question."""
 LONGEST_READ = 65_536
-"""Maximum message length, in characters. The gateway rejects longer messages."""
+"""Maximum number of characters of a message that NLU reads. Longer messages are cut."""
 
 
 class NLU:

@@ -49,7 +49,10 @@ class OpenQuestion:
 
     @property
     def choices(self) -> list[tuple[str, str]]:
-        """Return the choices as pairs of a label and the option's value or slot, which is "" for candidates."""
+        """Return the choices, each as a label and a value.
+
+        The value is an option's value or slot, or empty for a candidate.
+        """
         if self.options:
             return [(str(option.label), _value_of(option)) for option in self.options]
         return [(str(value), "") for value in self.candidates] if self.slot is not None else []
@@ -63,7 +66,7 @@ NOTHING_SAID = ContextCoordinator(History())
 class NluContext:
     """The session data that NLU uses.
 
-    `values`: values of the active flow. `completed`: completed flows, latest first. `previous`: the user's
+    `values`: values of the active flow. `completed`: the last completed flows, latest first. `previous`: the user's
     previous message. `recent`: the slots of the active flow that the user filled last. `shown`: the rows
     displayed last. `table`: the table displayed last. `own`: values that exist only in this session, by
     entity. `plan`: the running plan. `tasks`: flows in progress, the active flow last. `history`: the

@@ -118,7 +118,7 @@ class Phrase:
         return len(strange) > len(place)
 
     def find_excluded(self, told: str) -> Iterable[int]:
-        """Return the word indexes of exclusions without a value, such as “not for us”, that are not in `told`."""
+        """Yield the word indexes of exclusions without a value, such as “not for us”, that `told` doesn't quote."""
         words = self.utterance.words
         if EXCLUDING_WORDS.isdisjoint(words):
             return
@@ -205,7 +205,7 @@ def find_end_of_number(phrase: Phrase, place: range, known: frozenset[str]) -> i
 
 
 def find_rival(phrase: Phrase, place: range) -> tuple[int, int] | None:
-    """Return the span of a second value for the same slot, if any: “business for me, economy for my boss”."""
+    """Return the span of a second value for a slot (“business for me, economy for my boss”), or None."""
     own = next((one for one in phrase.candidates if one.first == place.start), None)
     if own is None or own.kind in _LOOSE:
         return None

@@ -61,7 +61,10 @@ _OF_WHOLE = word_set("altogether together total both trip")
 
 
 def read_row_question(text: str, row: JsonObject, state: DialogueState) -> RowQuestion:
-    """Return the displayed row that a message names, and the requested fields of rows or of the offer."""
+    """Return the displayed row that a message names, and the requested fields of displayed rows or of the offer.
+
+    `row`: the current row or offer. Return no fields if the message is about another step of the plan.
+    """
     named = None if state.shown is None else _find_named(text, state.shown)
     if _is_about_other_step(text, state):
         return RowQuestion(named=named)

@@ -169,7 +169,10 @@ class Choices:
         return {name: value for name, value in found.items() if value is not None}
 
     def fallback(self, run: Execution, failure: Failed) -> Dact | None:
-        """Return the flow that handles this failure instead of the recovery ladder, or None (PX-16)."""
+        """Return the flow that handles this failure instead of the recovery ladder, or None (PX-16).
+
+        Default: the flow's `fallback` if a tool found nothing.
+        """
         del run
         return self.spec.fallback if failure.category is FailureCategory.NOT_FOUND else None
 

@@ -24,7 +24,10 @@ class AnswerFromDocuments(BasePolicy):
     """
 
     async def invoke(self, run: Execution) -> Ending | None:
-        """Search for passages, then quote a passage or run the skill. Return None if there is a result."""
+        """Search for passages, then quote a passage or run the skill.
+
+        Return None if there is an answer, which is empty if no passage is relevant.
+        """
         ending = await call_in_order(run, self)
         if ending is not None:
             return ending

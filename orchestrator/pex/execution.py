@@ -169,7 +169,7 @@ class Recovery(StrEnum):
     """A recovery step, as recorded in signals (AG-6, PX-16)."""
 
     REPAIR = "repair"
-    """PEX fixed a frame before it was displayed."""
+    """PEX repairs a frame or a query before the result is displayed."""
     RETRY = "retry"
     """The same flow runs again."""
     GATHER = "gather"

@@ -49,7 +49,7 @@ def find_rows(data: JsonObject) -> list[JsonObject] | None:
 async def repair(run: Execution, writer: FrameWriter | None) -> Failed | None:
     """Repair an invalid frame, with a limited number of attempts.
 
-    Return None if the frame is valid in the end or there is none, or Failed if all attempts fail.
+    Return None if there is no frame or it is valid after the repair, or Failed if all attempts fail.
     """
     frame = run.frame
     if frame is None:

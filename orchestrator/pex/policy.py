@@ -35,7 +35,7 @@ class BasePolicy(Choices):
     recover = steps.recover
 
     async def execute(self, run: Execution) -> Ending:
-        """Run the steps in order. After a failure, `recover` chooses the ending."""
+        """Run the steps in order until one returns an ending. After a failure, `recover` chooses the ending."""
         _close_answered_questions(run)
         in_order = (
             self.check,

@@ -82,7 +82,7 @@ class TokenStream:
             await self._tell(whole)
 
     def _whole_words(self) -> str:
-        """Return the text up to the last space, because an incomplete word can still change."""
+        """Return the text up to the last space or newline, because an incomplete word can still change."""
         text = self._written.lstrip()
         end = max(text.rfind(" "), text.rfind("\n"))
         return text[:end].rstrip() if end > 0 else ""

@@ -96,7 +96,7 @@ _APPLICABLE: dict[str, tuple[float, float]] = {
 class Weighed:
     """The most likely label with its share, and the three most likely flows with their shares, best first.
 
-    The shares of all flows are added before comparison with other labels.
+    If the label is a flow, `share` is the sum of all flows' shares.
     """
 
     label: str

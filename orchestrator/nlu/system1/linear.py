@@ -120,7 +120,10 @@ def pack(model: LinearModel, key: str) -> bytes:
 
 
 def unpack(content: bytes, key: str) -> LinearModel:
-    """Deserialize content without running code. Raises one of `_UNREADABLE` if it is invalid or has another key."""
+    """Deserialize content without running code.
+
+    Raises one of `_UNREADABLE` if the content is invalid or was stored under another key.
+    """
     with np.load(BytesIO(content), allow_pickle=False) as arrays:
         about: Mapping[str, Any] = orjson.loads(arrays["about"].tobytes())
         weights, bias = arrays["weights"], arrays["bias"]

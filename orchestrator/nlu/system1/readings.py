@@ -127,7 +127,7 @@ def _read_choice(case: Case) -> Reading | None:
 
 
 def _read_repeat(case: Case) -> Reading | None:
-    """Interpret a repetition of a completed task with other values."""
+    """Interpret a repetition of a completed task, such as “the same for tomorrow”."""
     past = corrections.find_repeated(case.utterance, case.context)
     said = {} if past is None else case.find_slots(past.spec)
     return None if past is None else _rule(corrections.repeat(case.utterance, past, said))

@@ -105,7 +105,7 @@ def _without_arguments(
 
 
 def _ask_to_choose(run: Execution, policy: Choices, choice: Choice) -> NeedsInput:
-    """Ask the user to choose one of the rows for the slot (partial ambiguity)."""
+    """Ask the user to choose one of up to `most_choices` rows for the slot (partial ambiguity)."""
     rows = choice.rows[: policy.most_choices]
     about: JsonObject = {"flow_id": run.flow.flow_id, "slot": choice.slot}
     options = tuple(

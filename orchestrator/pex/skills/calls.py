@@ -70,7 +70,7 @@ class Calls:
 
     Attributes:
         components: names of the built-in tools that SKILL.md lists.
-        failed: why the last call failed, or None.
+        failed: the category of the last call's failure, or None.
         effects: results of calls with side effects, by call. Such calls are not repeated.
     """
 

@@ -64,7 +64,7 @@ TOO_SLOW = say("too_slow")
 
 
 class SkillRunner:
-    """A runner of the skills of one domain. The state of a run is in a `_Loop`."""
+    """A runner for one domain's skills. The state of a run is in a `_Loop`."""
 
     def __init__(self, domain: Domain, engineer: PromptEngineer, open_words: OpenWords) -> None:
         self._domain = domain

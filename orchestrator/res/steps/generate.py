@@ -60,7 +60,7 @@ LEADING = frozenset(
 """Messages that a question can follow in the same paragraph."""
 
 ROWS_AT_HAND = 100
-"""Maximum number of rows that a base template can show or count."""
+"""Maximum number of a table's rows that a template receives as text."""
 
 _log = get_logger(__name__)
 

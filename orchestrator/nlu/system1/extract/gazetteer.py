@@ -1,4 +1,4 @@
-"""Known values of a domain: names of entities and categories with synonyms. The longest match is used.
+"""Known values of a domain: entities with their names and aliases, and listed slot values with their synonyms.
 
 Fuzzy search is slow, so it is used only for expected names.
 """

@@ -83,7 +83,7 @@ def typical_values(flows: Iterable[FlowSpec], gazetteer: Gazetteer) -> list[str]
 
 
 def lower_words(texts: Iterable[str]) -> frozenset[str]:
-    """Collect words in lower case, which are ordinary words and not names."""
+    """Return the words that `texts` contain in lower case, which are ordinary words and not names."""
     return frozenset(word for text in texts for word in re.findall(r"[^\W\d_]+", text) if word.islower())
 
 
