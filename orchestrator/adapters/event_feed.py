@@ -108,7 +108,7 @@ class EventFeed:
         after: int | None = 0,
         leave: Leave | None = None,
     ) -> AsyncGenerator[Event]:
-        """Yield every stored event above `after`, once and in order, together with live-only events.
+        """Yield every stored event with a number above `after`, once and in order, and live-only events.
 
         Live-only events have no number: tokens, and the progress of a running turn. If `after` is None or
         past the end of the log, start at the end. The generator ends only when `leave` no longer holds, so

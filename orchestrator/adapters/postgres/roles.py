@@ -30,7 +30,7 @@ SESSION_FLOWS: Final = "parley_session_flows"
 Workers switch to this role for each transaction of a session flow.
 """
 SESSION_FLOWS_CONNECTIONS: Final = 4
-"""Number of connections per worker for the session-flow role."""
+"""Maximum number of connections per worker for the session-flow role."""
 
 _SCHEMA_RIGHTS: tuple[tuple[str, LiteralString], ...] = (
     (OWNER, "USAGE, CREATE"),

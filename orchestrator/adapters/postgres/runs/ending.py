@@ -91,7 +91,7 @@ async def add_rerun(
 async def _block(
     transaction: HotConnection, successors: list[str], reason: str, cause: RunStatus
 ) -> tuple[Hint, ...]:
-    """Block the runs that depend on a failed run. Return hints for graphs that waited for the blocked runs."""
+    """Block `successors` and all runs that wait for them. Return hints for graphs that waited for these runs."""
     hints: tuple[Hint, ...] = ()
     for run_id, why in await transaction.fetch_all(
         statement("block_runs"), {"run_ids": successors, "reason": reason}
