@@ -347,10 +347,10 @@ class History:
 
 @dataclass(slots=True)
 class Intake:
-    """Labels and entities that the session received from external content.
+    """Labels of external content, and entity values that the session learned.
 
-    `labels`: sources of private or untrusted content, for checks of later calls (PX-3). `entities`: metadata of the
-    entity values that only this session knows, by entity and value (AG-3).
+    `labels`: sources of private or untrusted content, for checks of later calls (PX-3). `entities`:
+    metadata of the entity values in the outputs of completed flows, by entity and value (AG-3).
     """
 
     labels: list[LabelSource] = field(default_factory=list[LabelSource])

@@ -1,6 +1,6 @@
 """The dialogue state: all data that a session's next turn needs (ST-1, ST-3).
 
-The state has a limited size. Flows that leave it stay in the archive.
+The state has a limited size. Flows that leave the state stay in the archive.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class DialogueState:
         return [*self.shown_before, *([self.shown] if self.shown is not None else ())]
 
     def find_shown(self, names: Container[str]) -> Shown | None:
-        """Return the latest displayed rows whose key field is in `names`. Default: the rows displayed last, if any."""
+        """Return the latest displayed rows whose key field is in `names`, or else the rows displayed last, or None."""
         return next((one for one in reversed(self.displayed) if one.key in names), self.shown)
 
     def find_rows(self, flow: BaseFlow | None) -> Shown | None:
@@ -289,7 +289,7 @@ class DialogueState:
         return self.write()[0]
 
     def write(self) -> tuple[JsonObject, bytes]:
-        """Return the state as JSON and as bytes. The JSON shares nothing with the state."""
+        """Return the state as a JSON object, which shares nothing with the state, and as the object's bytes."""
         history, intake, flags = self.history, self.intake, self.flags
         body: JsonObject = {
             "schema_version": SCHEMA_VERSION,

@@ -99,8 +99,8 @@ class RowQuestion:
 class PlanChange:
     """A requested change of a plan.
 
-    `step`, `other`: names of steps, or None if the message doesn't name a single step. `others`: further
-    steps to skip.
+    `step`: the step to change, or None if the message doesn't name a single step. `other`: for BEFORE, the
+    step that `step` moves ahead of. `others`: further steps to skip.
     """
 
     action: PlanAction

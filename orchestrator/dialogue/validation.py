@@ -39,7 +39,7 @@ class Rejected:
 
 
 def reject(code: str, spec: SlotSpec, **values: Json) -> Rejected:
-    """Return a rejection of the slot's value. `code`: the code of a saying that names the slot."""
+    """Return a rejection of the slot's value. `code`: the message code. `values`: further variables of the message."""
     return Rejected(say(code, slot=spec.label, **values))
 
 

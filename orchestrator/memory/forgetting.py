@@ -32,7 +32,7 @@ _FRAME = frozenset(
         " usually normally often mostly never hate avoid dislike please user person customer"
     )
 )
-"""Words that introduce a statement and have no content."""
+"""Words that introduce a statement but are not key terms."""
 _SPOKEN = frozenset({"text", "reply", "message", "utterance", "content", "words", "question"})
 """Names of JSON members that contain conversation text."""
 

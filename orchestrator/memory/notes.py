@@ -151,7 +151,7 @@ def drop_old_notes(state: DialogueState) -> None:
 
 
 def entries_of_turn(flows: Iterable[BaseFlow], turn: int, turn_id: TurnId, at: float) -> list[Entry]:
-    """Return the notes that `flows` wrote in a turn as scratchpad entries. `at`: Unix seconds."""
+    """Convert the notes that `flows` wrote in a turn to scratchpad entries. `at`: the time, in Unix seconds."""
     notes = [
         Note.from_dict(body) for flow in flows for body in flow.progress.scratchpad if body["turn"] == turn
     ]

@@ -7,7 +7,7 @@ from orchestrator.ports.memory.documents import Candidate, Passage
 from orchestrator.types import JsonObject
 
 ABOUT = 0.5
-"""Minimum share of a question's words that a relevant passage contains."""
+"""Minimum share of a question's search terms that a relevant passage contains."""
 MOST_SENTENCES = 3
 LONGEST_HEADING = 120
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -35,7 +35,7 @@ def quote(question: str, title: str, section: str, text: str) -> str:
 
 
 def describe_passage(passage: Passage) -> JsonObject:
-    """Return a passage's text, title and section, and as `source` the document ID and position."""
+    """Return a passage's text, title, section and source. The source is the document ID and the position."""
     heading, body = split_heading(passage)
     title = passage.title or heading or "an untitled document"
     return {

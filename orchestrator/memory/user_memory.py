@@ -207,7 +207,7 @@ def assumable(flow: FlowSpec) -> list[SlotSpec]:
 
 
 def name_note(text: str) -> str:
-    """Return the key of a note. Notes with the same words have the same key."""
+    """Return the key of a note. Notes that differ only in case and spacing have the same key."""
     folded = " ".join(text.split()).casefold()
     return f"note.{hashlib.sha256(folded.encode()).hexdigest()[:16]}"
 

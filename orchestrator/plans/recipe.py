@@ -81,9 +81,9 @@ def apply_rules(plan: PlanFlow, context: TurnContext) -> list[Change]:
 
 
 def _adopt(plan: PlanFlow, context: TurnContext) -> Change | None:
-    """Mark the first step whose call an earlier task already made with the same values (PL-7), or return None.
+    """Mark a step as answered if an earlier task already made its call with the same values (PL-7).
 
-    Tell the user that the call is not repeated.
+    Tell the user that the call is not repeated. Return the change, or None if there is no such step.
     """
     for step in plan.steps:
         done = _find_done(plan, step, context) if step.is_planned else None

@@ -33,7 +33,7 @@ class InProcessRateLimits:
 
 
 class InProcessCache:
-    """An in-process `ToolCache` that evicts the oldest entries first."""
+    """An in-process `ToolCache` of at most `MOST_CACHED` entries, which evicts the oldest entries first."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

@@ -1,1 +1,1 @@
-"""Changes that involve several flows: corrections, inheritance, the steps of a plan, and repair."""
+"""Changes of the dialogue state: corrections, inheritance, the steps of plans, and repair."""

@@ -9,8 +9,9 @@ from orchestrator.types import Json, JsonObject, copy_json
 def repair(body: JsonObject) -> tuple[JsonObject, list[str]]:
     """Return the repaired state, and a sentence for each problem.
 
-    Only the top flow can be Active. Approvals and plan references must belong to flows on the stack. Repair is
-    deterministic: a flow that was Active below the top counts as interrupted since its start.
+    A flow that is Active below the top becomes interrupted since its start, so that repair is
+    deterministic. An interrupted top flow becomes Active. Approvals and plan IDs that refer to flows
+    outside the stack are removed.
     """
     mended: JsonObject = copy_json(body)
     stack: list[JsonObject] = mended["stack"]

@@ -112,7 +112,7 @@ class TryAgain(Question):
 
 
 def _offer(question: Question, yes: str, no: str) -> tuple[Option, ...]:
-    """Return “yes” and “no” replies that identify the call. `yes`, `no`: codes of sayings."""
+    """Return “yes” and “no” replies that identify the call. `yes`, `no`: the message codes of their labels."""
     payload: JsonObject = {"flow_id": question.flow_id}
     if question.fingerprint is not None:
         payload["candidate"] = question.fingerprint

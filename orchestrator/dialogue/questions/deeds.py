@@ -8,7 +8,7 @@ from orchestrator.types import Dact, Json, JsonObject
 
 
 class Decision(StrEnum):
-    """A decision about a committed call that no longer fits (RT-12). Values are action names of replies."""
+    """A decision about a committed call that no longer fits the user's wishes (RT-12). Values are action names."""
 
     KEEP = "keep_effect"
     REPEAT = "repeat_effect"
@@ -63,7 +63,7 @@ class GiveUp:
 
 @dataclass(frozen=True, slots=True)
 class Decide:
-    """An action that applies the user's decision about a committed call that no longer fits."""
+    """An action that applies the user's decision about a committed call that no longer fits the user's wishes."""
 
     decision: Decision
 

@@ -325,7 +325,7 @@ def _bounded(base: type[Parser]) -> type[BoundedParser]:
 
 
 class BoundedParser(Parser):
-    """A dialect's parser that counts its steps between tokens, including backtracking."""
+    """A dialect's parser that raises TooMuchWork after `steps_left` steps, including backtracking."""
 
     steps_left: int
 

@@ -126,7 +126,8 @@ def _find_unknown_column(
 ) -> RejectedCode | None:
     """Return a rejection of the first unknown column, or None if all columns are known.
 
-    A column is known if a table of the statement has it, or if the statement defines it.
+    A column is known if a table of the statement has it, or if the statement defines it. Columns without a
+    table name are not checked if a source may have unlisted columns.
     """
     columns_of = {called: _columns_of(keys, entities) for called, keys in tables.items()}
     reachable = {key: column for columns in columns_of.values() for key, column in columns.items()}
