@@ -29,7 +29,7 @@ class Flags:
 
 @dataclass(slots=True)
 class DigressionRecord:
-    """The number of consecutive digressions, and the kind of the last digression (IR-3)."""
+    """The number of consecutive digressions, and the kind of the last digression, or None (IR-3)."""
 
     depth: int = 0
     last: Digression | None = None
@@ -154,9 +154,9 @@ class Shown:
     made_from: JsonObject = field(default_factory=JsonObject)
 
     def fits(self, values: JsonObject) -> bool:
-        """Return whether no value in `values` differs from a required value that the rows were found with.
+        """Return whether `values` agree with the required values that the rows were found with.
 
-        For example, flights to Rome don't fit a task with the destination Paris.
+        For example, flights to Rome don't fit a task with the destination Paris. Missing values agree.
         """
         return all(values.get(name, value) == value for name, value in self.made_from.items())
 
@@ -168,7 +168,7 @@ class Shown:
     def name(self, value: Json) -> str | None:
         """Return a readable name for the row whose key is `value`, or None if there is no such row.
 
-        The name is the key if it is words, or else the row's other texts, joined by commas.
+        The name is the key if the key is a word or phrase, or else the row's other texts, joined by commas.
         """
         row = next((row for row in self.rows if row.get(self.key) == value), None)
         if row is None:

@@ -372,7 +372,7 @@ class FlowStack:
         return self.check_order() + self.check_repeated()
 
     def check_order(self) -> list[str]:
-        """Find Active flows below the top, a waiting top flow that isn't parked, and flows without their plan below them."""
+        """Find Active flows below the top, a waiting top flow that isn't parked, and flows without their plan below."""
         faults = [
             f"{flow.dact} is Active below the top of the stack."
             for flow in self.flows[:-1]

@@ -171,7 +171,10 @@ class DialogueState:
         return listed if listed.fits(flow.values()) else None
 
     def find_current_rows(self) -> Shown | None:
-        """Return the last displayed rows if the active flow, or else the last completed flow, refers to them."""
+        """Return the rows displayed last if the current flow displayed them or takes one of them, or None.
+
+        The current flow is the active flow, or else the last completed flow.
+        """
         if self.shown is None:
             return None
         flow = self.stack.active or self.find_completed()

@@ -124,8 +124,8 @@ class BusinessContext:
     async def embed(self, tenant_id: TenantId, document_id: str) -> int | None:
         """Split and embed a document, store the chunks, and return their number.
 
-        Return None if the document was changed or deleted during that time. Raises NotFound, Unavailable or
-        ModelUnavailable.
+        Return None if the document was changed or deleted before the chunks were stored. Raises NotFound,
+        Unavailable or ModelUnavailable.
         """
         document = await self._documents.fetch(tenant_id, document_id)
         title = document.record.title

@@ -89,9 +89,7 @@ class Unwanted:
             return text
         parts = _SENTENCE.split(text)
         kept = [FORGOTTEN if self.is_in(part) else part for part in parts]
-        return (
-            "".join(kept) if kept != parts else FORGOTTEN
-        )  # The unwanted content is spread over several sentences.
+        return "".join(kept) if kept != parts else FORGOTTEN
 
 
 def collect_unwanted(forgotten: Iterable[Preference]) -> Unwanted:

@@ -95,9 +95,9 @@ def settle(plan: PlanFlow, step: PlanStep) -> None:
 
 
 def find_outdated(plan: PlanFlow, effects: Iterable[EffectNote]) -> dict[FlowId, list[Disagreement]]:
-    """Return how side effects disagree with the plan's current values or conditions, by the ID of the step's flow.
+    """Return how committed calls disagree with the plan's current values or conditions, by the ID of the step's flow.
 
-    Differences that already existed when the side effect was accepted (`settle`) are ignored.
+    Disagreements that already existed when the side effect was accepted (`settle`) are ignored.
     """
     settled = plan.settled
     found: dict[FlowId, list[Disagreement]] = {}

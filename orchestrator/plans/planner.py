@@ -127,7 +127,7 @@ class Planner:
         return revise(plan, context, list(draft.steps), why)
 
     async def judge(self, plan: PlanFlow, context: TurnContext) -> GoalCheck:
-        """Check by the steps, and by a model unless the domain disables it, whether the goal is met (PL-3)."""
+        """Check whether all required steps are done and whether the model, if available, deems the goal met (PL-3)."""
         missing = find_missing(plan)
         body = await self._advisor.judge(plan, context) if self._may_ask(context) else None
         if body is None:

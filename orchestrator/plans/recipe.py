@@ -123,9 +123,10 @@ def _find_done(plan: PlanFlow, step: PlanStep, context: TurnContext) -> tuple[Ba
 
 
 def _changes(later: BaseFlow | None, spec: FlowSpec) -> bool:
-    """Return whether the task `later` may have changed the result of a task of type `spec`: a rebooking may.
+    """Return whether the task `later` may have changed the result of a task of type `spec`.
 
-    It may if it accepts values of the same kind as a slot of `spec`. An unknown task (None) may as well.
+    It may if it has a slot that accepts the values of a slot of `spec`: a rebooking may, added baggage may
+    not. An unknown task (None) may.
     """
     slots = later.spec.slots.values() if later is not None else spec.slots.values()
     return any(slot.takes_what(own) for slot in slots for own in spec.slots.values())

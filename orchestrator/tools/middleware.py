@@ -129,7 +129,8 @@ def wrap_calls(transport: Handler, setting: CallSetting, tools: Iterable[ToolSpe
 class Cache:
     """A cache that keeps successful results of tools without side effects for `cache_ttl_ms` milliseconds.
 
-    Results of tools with private data are cached per user. Without a user, they are not cached.
+    Results are cached per tenant and, for tools with private data, per user. Private data without a user is
+    not cached.
     """
 
     def __init__(self, setting: CallSetting) -> None:
@@ -257,7 +258,7 @@ class TimeOut:
 
 
 class OutputCheck:
-    """A check that rejects results that do not match their schema or are too large to store (PX-8)."""
+    """A check that rejects results that are not JSON, do not match their schema or are too large to store (PX-8)."""
 
     def __init__(self, setting: CallSetting) -> None:
         self._max_bytes = setting.config.network.max_output_bytes

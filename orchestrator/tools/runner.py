@@ -72,9 +72,9 @@ class ToolRunner:
     ) -> ToolResult:
         """Call a tool once, or return the result from the journal or the side-effect ledger.
 
-        Return UnknownOutcome if the tool is not idempotent and the side effect may have happened. `again`:
-        True to repeat a side effect that the ledger already contains. `compensates`: the fingerprint of the
-        side effect that the call undoes.
+        Return UnknownOutcome if the tool is not idempotent and the side effect may have happened, or
+        NotBegun if the turn was stopped before the call. `again`: True to repeat a side effect that the
+        ledger already contains. `compensates`: the fingerprint of the side effect that the call undoes.
         """
         spec, mistake = tool.spec, tool.check_input(arguments)
         if mistake is not None:

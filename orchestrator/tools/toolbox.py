@@ -260,7 +260,7 @@ def make_effect(
 
 
 def classify_effect(envelope: Json) -> LedgerStatus:
-    """Return the side effect's status, from the result of a finished call."""
+    """Return the ledger status of a side effect, from the result of a finished call."""
     result = read_envelope(envelope)
     match result:
         case ToolData():

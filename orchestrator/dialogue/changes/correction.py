@@ -49,9 +49,10 @@ def find_changes(flow: BaseFlow, labels: Labels) -> tuple[Change, ...]:
 
 
 def correct(flow: BaseFlow, labels: Labels, *, turn_id: TurnId | None = None) -> Correction:
-    """Replace values of a flow, and clear dependent values that may no longer apply (IR-4). Invalid values are skipped.
+    """Replace values of a flow, and clear dependent values that may no longer apply (IR-4).
 
-    Callers must first check whether an old value caused a side effect.
+    Invalid values are reported in the result. Callers must first check whether an old value caused a side
+    effect.
     """
     mentions = _read_mentions(labels)
     problems = [problem for name, mention in mentions.items() if (problem := flow.examine(name, mention))]

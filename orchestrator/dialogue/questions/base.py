@@ -81,9 +81,10 @@ class Wording(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question(ABC):
-    """A question to the user, stored under the `kind` of its subclass.
+    """A question to the user. Each subclass has a `kind`, which identifies the subclass in stored states.
 
-    `flow_id`: the flow that asks, or None. `slot`: the slot in question, or None. `options`: suggested replies.
+    `flow_id`: the flow that asks, or None. `slot`: the slot in question, or None. `options`: suggested
+    replies.
     """
 
     flow_id: FlowId | None = None

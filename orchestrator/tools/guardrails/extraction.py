@@ -37,9 +37,10 @@ _LABELS = {
 
 
 def extract_code(raw: str, language: Language) -> str | RejectedCode:
-    """Return the code in an answer: a fenced block or, without fences, the text without surrounding prose.
+    """Return the code in an answer, or a rejection.
 
-    A block labeled with the language takes precedence over an unlabeled block, and both over other blocks.
+    The code is a fenced block or, without fences, the text without surrounding prose. A block labeled with
+    the language takes precedence over an unlabeled block, and both over other blocks.
     """
     if len(raw) > MAX_TEXT_CHARACTERS:
         return RejectedCode(Category.TOO_LARGE, f"The answer has more than {MAX_TEXT_CHARACTERS} characters.")

@@ -181,7 +181,7 @@ def _module_names(tree: ast.AST) -> dict[str, str]:
 
 
 def _bound_names(tree: ast.AST) -> frozenset[str]:
-    """Return all names that the code binds, even after their use."""
+    """Return all names that the code binds, even if a name is used before it is bound."""
     bound: set[str] = set()
     for node in ast.walk(tree):
         match node:
