@@ -45,7 +45,7 @@ async def take_decision(context: TurnContext, understood: Understanding) -> bool
 def _may_mean_something_else(
     context: TurnContext, understood: Understanding, approval: PendingApproval
 ) -> bool:
-    """Return whether the user typed the answer after at least one turn about something else."""
+    """Return whether the answer was typed, with at least one other turn between it and the request for approval."""
     return not understood.is_click and context.state.turn > approval.asked_turn + 1
 
 
@@ -95,10 +95,7 @@ def _is_decided(record: ApprovalRecord, now: float) -> bool:
 def _act(
     context: TurnContext, approval: PendingApproval, status: ApprovalStatus, record: ApprovalRecord | None
 ) -> None:
-    """Close the approval.
-
-    Then run its call, cancel its flow, or show an operator's answer to a handoff request.
-    """
+    """Close the approval. Then continue or cancel its flow, or show an operator's answer to a handoff request."""
     flow = context.state.stack.get(approval.flow_id)
     context.state.close_approval(approval)
     decided_by = record.decided_by if record is not None else None

@@ -29,7 +29,7 @@ from orchestrator.tools.toolbox import Services, Toolbox
 from orchestrator.types import Dact
 
 REMEMBER = "Memory.remember"
-"""Target of tools that store users' memories; see `orchestrator.memory.user_memory`."""
+"""The `target` of tools that store users' memories; see `orchestrator.memory.user_memory`."""
 
 
 def build_agent(
@@ -99,7 +99,7 @@ def make_policies(
 ) -> dict[Dact, BasePolicy]:
     """Create a policy for each flow.
 
-    With an engineer, policies can run skills, rewrite queries and redraw frames.
+    If `engineer` is given, policies can run skills, rewrite queries and redraw frames.
     """
     skills = SkillRunner(domain, engineer, TokenStream) if engineer is not None and domain.skills else None
     writer = FrameWriter(engineer) if engineer is not None else None

@@ -1,4 +1,4 @@
-"""Recovery from a PEX failure (tier 2, AG-6): reroute, skip the step within a plan, or ask the user."""
+"""Recovery from a PEX failure (AG-6): reroute, skip a plan's step, or ask the user."""
 
 from orchestrator.agent.context_wait import gather
 from orchestrator.agent.modules import Modules

@@ -16,8 +16,10 @@ from orchestrator.types import FlowId, new_id
 _OF_NO_FLOW = FlowId("")
 """Flow ID of a handoff request, which belongs to no task."""
 _HELPLESS_AFTER = 2
-"""Multiple of `escalation_turns`: the number of times a question is asked before an operator is requested
-(AM-4)."""
+"""Factor for `escalation_turns`.
+
+The product is how often a question is asked before an operator is requested (AM-4).
+"""
 MOST_TOLD = 6
 """Maximum number of recent messages included in a handoff request."""
 
@@ -48,7 +50,7 @@ def hand_over(context: TurnContext, cause: str) -> None:
 
 
 def request_operator_if_stuck(context: TurnContext) -> None:
-    """Request an operator if the same question was asked too many times."""
+    """Request an operator if the open question was asked too often, unless a request is already pending."""
     entry = context.state.ambiguity.current
     rounds = context.world.domain.config.ambiguity.escalation_turns * _HELPLESS_AFTER
     if entry is not None and entry.asked >= rounds and not waits_for_person(context.state):

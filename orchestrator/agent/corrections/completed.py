@@ -174,7 +174,11 @@ def follow_correction(
 def start_change(
     context: TurnContext, done: BaseFlow, wanted: JsonObject, effects: Sequence[EffectNote]
 ) -> bool:
-    """Start the task that changes what `done` has done. Return False if no task accepts all wanted values."""
+    """Start the task that changes the result of the completed flow `done`.
+
+    Its slots get the values of `done`, of the calls in `effects`, and the `wanted` values. Return False if no
+    task accepts all wanted values.
+    """
     known: JsonObject = done.values() | done.outputs
     for note in effects:
         known |= note.arguments | note.result

@@ -1,4 +1,4 @@
-"""Corrections of a flow's slot values, and the message about them (IR-4)."""
+"""Corrections of a flow's slot values, and the report of the changes (IR-4)."""
 
 from __future__ import annotations
 

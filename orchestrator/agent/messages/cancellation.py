@@ -15,7 +15,7 @@ from orchestrator.types import FlowId
 def cancel_task(context: TurnContext, understood: Understanding) -> None:
     """Cancel the task that the user refers to, or all tasks, unless the open question defines another action.
 
-    If `understood.flows` names another task, start that task (FS-12).
+    If the message certainly names another task, start that task (FS-12).
     """
     stack = context.state.stack
     live = stack.live()

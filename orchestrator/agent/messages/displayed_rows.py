@@ -63,7 +63,7 @@ def show_requested_fields(context: TurnContext, understood: Understanding) -> bo
 def choose_row(context: TurnContext, understood: Understanding) -> bool:
     """Choose the row that a message names, or the current row, and offer the next task.
 
-    Return False unless exactly one task can follow.
+    Return False if no rows are displayed, or unless exactly one task can follow.
     """
     state, flows = context.state, context.world.domain.flows
     listed = state.shown
@@ -91,7 +91,7 @@ def _name(listed: Shown, row: JsonObject) -> str:
 
 
 def _tell(row: JsonObject, *, without: str = "", currency: str = "") -> list[JsonObject]:
-    """List fields for display. In the result, `counts` is True if the name is the unit, as in “205 minutes”."""
+    """List fields for display. In the result, `counts` is True if the field's name is a unit, as in “205 minutes”."""
     return [
         {
             "name": name_slot(name),

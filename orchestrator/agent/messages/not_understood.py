@@ -8,7 +8,7 @@ from orchestrator.dialogue.understanding import Understanding
 from orchestrator.res.wording import name_task
 
 WORTH_OFFERING = 0.1
-"""Minimum score of an offered flow, from 0 to 1."""
+"""Minimum score of the flows to offer, from 0 to 1."""
 
 
 def be_unsure(context: TurnContext, understood: Understanding) -> None:

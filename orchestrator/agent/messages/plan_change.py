@@ -124,7 +124,7 @@ def _is_active(context: TurnContext, step: PlanStep) -> bool:
 def _go_on(context: TurnContext, *, started: bool) -> None:
     """Continue with the active flow.
 
-    `started`: True if another step starts, so its question is not repeated.
+    `started`: True if another flow became active, so that no question is repeated.
     """
     context.changes.carry_on = context.state.stack.active is not None
     context.changes.asks_again = context.changes.asks_again or not started

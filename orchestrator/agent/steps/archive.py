@@ -22,7 +22,7 @@ async def archive(turn: RunningTurn, modules: Modules) -> None:
 
 
 def keep_recent(turn: RunningTurn, modules: Modules) -> None:
-    """Keep flows that left the stack in this turn, with the rows and tables that they display."""
+    """Keep flows that left the stack in this turn in the state, with the rows and tables that they display."""
     state = turn.context.state
     known = {flow.flow_id for flow in state.completed}
     left = state.archive(
@@ -71,7 +71,8 @@ def _note_shown(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
 
 
 def _find_other_row(turn: RunningTurn, flow: BaseFlow, key: str, rows: list[JsonObject]) -> int:
-    """Return the index of the new current row: the first row, or another row if the user asked for another."""
+    """Return the index of the new current row: the first row, or the first different row if the user asked for
+    another."""
     before = next((one for one in turn.context.state.displayed if one.dact == flow.dact), None)
     understood = turn.context.changes.understanding
     if before is None or understood is None or Cue.OTHER_ROW not in understood.cues:

@@ -25,7 +25,7 @@ _ABOUT_WHAT_IS_OPEN = frozenset({*DECIDING, MessageKind.CANCELLATION})
 
 
 async def carry_out(turn: RunningTurn, modules: Modules) -> None:
-    """Run flows until only the user can continue or the turn's budget is used up, then respond."""
+    """Run flows until only the user can continue or `keep_going_budget` is used up. Then respond."""
     state, context = turn.context.state, turn.context
     going = turn.context.changes.carry_on and state.stack.active is not None
     for _ in range(context.world.domain.config.flow_management.keep_going_budget):

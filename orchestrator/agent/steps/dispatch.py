@@ -163,7 +163,8 @@ def _answers(entry: Ambiguity | None, kind: MessageKind, given: JsonObject) -> b
 
 
 def _drop_loose_questions(context: TurnContext, understood: Understanding) -> None:
-    """Drop questions without a flow once the user does something else, and defer the requests waiting for them."""
+    """Drop questions without a flow if the user does something else, and defer the requests that these questions
+    delay."""
     state, kind = context.state, understood.kind
     says_nothing = kind in CHANGES_NOTHING or (kind is MessageKind.CORRECTION and not understood.slots)
     gives_it_up = kind is MessageKind.CANCELLATION and not state.stack.live()

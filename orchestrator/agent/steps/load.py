@@ -109,8 +109,8 @@ def known_preferences(
 ) -> UserPreferences | None:
     """Return the user's preferences, which are loaded on first use.
 
-    `told`: names of flows that store preferences. Without a user ID, return None unless one of them has
-    completed in this session.
+    `told`: names of flows that store preferences. Without a user ID, return None unless one of these flows
+    has completed in this session.
     """
     if ids.user_id is None and not _was_told(state, told):
         return None

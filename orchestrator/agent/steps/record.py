@@ -218,7 +218,8 @@ def _notes(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
 
 
 def find_due(state: DialogueState, size: float = math.inf) -> bool:
-    """Return whether a summary is due, after `SUMMARIZE_EVERY_TURNS` or `SUMMARIZE_EVERY_TOKENS` (IF-11).
+    """Return whether a summary is due: every `SUMMARIZE_EVERY_TURNS` turns or `SUMMARIZE_EVERY_TOKENS` tokens
+    (IF-11).
 
     `size`: the state's size in bytes, an upper limit on the length of its messages.
     """

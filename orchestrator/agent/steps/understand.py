@@ -61,7 +61,7 @@ def _is_left_open(understood: Understanding) -> bool:
 
 
 async def _look_up(turn: RunningTurn, understood: Understanding, answering: Dact) -> Understanding:
-    """Return `understood`, or a document question if a document matches better than the domain's answers.
+    """Return `understood`, or the task `answering` if a document matches better than the domain's answers.
 
     `answering`: name of the flow that answers from documents.
     """
