@@ -65,8 +65,7 @@ def propose_dax(
 ) -> str:
     """Return a dax for a flow without a declared dax, from the acts in its name and description.
 
-    The acts in the name come first. If both contain no act, use the family's default act, or else the first
-    act.
+    Acts in the name come first. Default: the family's act, or the first act if `acts` lacks it.
     """
     found: list[str] = []
     for words in ([*name], [*description]):

@@ -43,7 +43,7 @@ class Language(Section):
 
 
 class ModelName(Section):
-    """A model and its endpoint."""
+    """A model and the name of its endpoint."""
 
     model: str
     provider: str = "default"
@@ -125,7 +125,9 @@ class Session(Section):
     `PARLEY_TURN_DEADLINE_S` limits all attempts together.
     """
     if_busy: Literal["enqueue", "reject", "interrupt", "rollback", "understand"]
-    """Default rule for a turn that arrives while another turn is unfinished."""
+    """Default rule for a turn that arrives during another turn: `enqueue`, `reject`, `interrupt`, `rollback`
+    or `understand`.
+    """
     timezone: TimeZone
     """Default time zone of users, an IANA name."""
     locale: LocaleTag | None
@@ -306,10 +308,10 @@ class Generation(Section):
 
 
 class Command(Section):
-    """A command. A message that matches `pattern` completely goes directly to a flow or an answer (NL-1).
+    """A pattern of messages that go directly to a flow or an answer (NL-1).
 
     Attributes:
-        pattern: a regular expression, whose named groups are slot values.
+        pattern: a regular expression that must match the whole message. Its named groups are slot values.
         after: flows, one of which must be the last completed task. Default: the command is always available.
         development: True if the command is only for developers.
     """

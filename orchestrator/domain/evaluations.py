@@ -60,8 +60,8 @@ class ExpectEntry(Entry):
 class FaultKind(StrEnum):
     """Faults to inject into a turn, with the format of their values.
 
-    PLACE is a tool, ``collection.create`` for the records, ``journal`` or ``commit``. A number selects a
-    later occurrence in the turn (``journal 2``).
+    PLACE is a tool, a write to a service's records (``collection.create``), ``journal`` or ``commit``. A
+    number selects a later occurrence in the turn (``journal 2``).
     """
 
     WORKER_DEATH = "worker_death"

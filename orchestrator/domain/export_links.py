@@ -17,7 +17,7 @@ _DIGEST = hashlib.sha256
 
 @dataclass(frozen=True, slots=True)
 class ExportLink:
-    """An export, and its path's expiry in Unix seconds."""
+    """A link to an export. `expires_at`: Unix seconds."""
 
     tenant_id: TenantId
     session_id: SessionId

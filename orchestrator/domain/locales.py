@@ -121,7 +121,7 @@ def _parse(tag: str) -> Locale:
 
 
 def _with_words(numbers: Locale, language: str) -> Locale:
-    """Return the locale of the answer's language, for names. Its territory stays the same if possible."""
+    """Return the locale for names in `language`, with the territory of `numbers` if possible. Default: `numbers`."""
     from babel import Locale, UnknownLocaleError  # noqa: PLC0415
 
     if numbers.language == language:

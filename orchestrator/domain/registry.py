@@ -1,6 +1,6 @@
 """The data registry: the valid entities of a domain and a session, for lookup and display (AG-3).
 
-The session's entities come from its flows. NLU finds entities in messages.
+The session's entities come from its flows' outputs. NLU, not this module, finds entities in messages.
 """
 
 from __future__ import annotations

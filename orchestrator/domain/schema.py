@@ -55,7 +55,7 @@ class SlotEntry(Entry):
 
     Attributes:
         open: True if the slot also accepts values that `entity` does not list.
-        counts: ``people`` if phrases such as "me and my wife" count as a number.
+        counts: ``people`` if phrases such as "me and my wife" give the number.
         part_of_day: the part of day meant by a time without "am" or "pm".
         samples: values for the slot's placeholder in examples, if the slot lists no values.
         label: the slot's name as users see it.
@@ -211,7 +211,7 @@ class LexiconFile(Entry):
         talk: small talk, by kind.
         pages: requests for another page of a table, with “#” for a number.
         patterns: replacements by regular expression, applied before words are looked up.
-        words: words, by English equivalent.
+        words: words of the language, by English equivalent.
         examples: example messages, by flow or answer.
     """
 
@@ -237,7 +237,7 @@ class SlotTypeEntry(Entry):
 
 
 class AnswerEntry(Entry):
-    """A fixed answer to a question. `digression`: the kind of question."""
+    """A fixed answer to a question. `digression`: the kind of question, or None for small talk."""
 
     examples: tuple[str, ...] = ()
     text: str = ""

@@ -143,7 +143,7 @@ class SqlRunner(Protocol):
 
 
 class UserMemory(Protocol):
-    """Memories of a call's user, or of the session if it has no user."""
+    """Memories of a call's user, or of its session if the call has no user."""
 
     async def remember(self, call: ToolCall, text: str) -> JsonObject:
         """Store a sentence about the user.
@@ -170,7 +170,7 @@ class DocumentSearch(Protocol):
     async def search(self, call: ToolCall, question: str) -> JsonObject:
         """Return `passages`, best first, with `source`, `title`, `section` and `text`, and their `labels`.
 
-        Raises Unavailable.
+        Raises Unavailable if the documents cannot be searched.
         """
         ...
 

@@ -53,8 +53,8 @@ class BreakerPolicy:
     """The limits of a circuit breaker.
 
     `threshold` consecutive failures open the circuit for `cooling_s` seconds. An invalid key, an empty
-    account or an unknown model opens it immediately, for `long_cooling_s` seconds, because an operator must
-    act.
+    account or an unknown model opens the circuit immediately, for `long_cooling_s` seconds, because an
+    operator must act.
     """
 
     threshold: int = 5
@@ -93,11 +93,11 @@ class Permit:
 class CircuitView:
     """The status of a circuit, for display.
 
-    Args:
+    Attributes:
         retry_in_s: seconds until the next probe, or 0 if the circuit is not open.
         problem: the error code of the last failure.
         not_taken: request features that the endpoint rejected.
-        never_answered: True if all requests have failed so far.
+        never_answered: True if requests have failed and none has been answered yet.
     """
 
     endpoint: str

@@ -1,8 +1,8 @@
 """Token and cost budgets per call, turn, session, user, tenant and day.
 
 Each call first reserves its maximum cost, so that concurrent calls can't exceed a limit together. After the
-answer, the reservation is corrected. Turn counters are kept in this process, and all other counters in a
-store.
+answer, the actual cost replaces the reservation. Turn counters are kept in this process, and all other
+counters in a store.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from orchestrator.ports.spending import SpendingStore, Spent
 from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId, UserId
 
 CHARACTERS_PER_TOKEN = 3
-"""Number of characters per token, estimated low so that estimated token counts are rather too high."""
+"""Number of characters per token. It is a low estimate, so that token counts are overestimated."""
 TOKENS_PER_MESSAGE = 4
 MICROS = 1_000_000
 MINUTE_S = 60

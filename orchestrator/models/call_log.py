@@ -21,7 +21,7 @@ class Problem:
 class CallLog:
     """The record of one model call, for its signal.
 
-    Args:
+    Attributes:
         model: the model that answered, as named by the endpoint.
         asked: the model of the last request, as configured.
         refused_by: the budget scope that blocked the call.

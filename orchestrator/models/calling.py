@@ -68,7 +68,7 @@ class Pacing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
-    """The turn that makes a call. All calls of a turn share one context or copies of it.
+    """The context of a turn's model calls. All calls share one context, or copies of it with the same `spending`.
 
     `deadline`: the time on `Pacing.clock` at which the turn needs its answer. `journal`: stores answers for
     retries of the turn. Default: answers are not stored.
@@ -202,10 +202,7 @@ class ModelCaller:
     async def _complete_once(
         self, choice: ModelChoice, request: ChatRequest, call: CallContext, log: CallLog
     ) -> ChatReply:
-        """Request a complete answer.
-
-        After a rejection, retry with a form of the request that the endpoint accepts.
-        """
+        """Request a complete answer. If the endpoint rejects the form of the request, try other forms."""
         while True:
             sent = self._begin(choice, request, call, log)
             try:

@@ -36,7 +36,7 @@ class Timeouts:
 class ModelConfig:
     """The configuration of model calls.
 
-    Args:
+    Attributes:
         default: the model for prompts without an entry in `per_prompt`, or None for no model.
         per_prompt, max_tokens_per_prompt, effort_per_prompt: models, answer limits and reasoning efforts by
             prompt ID.

@@ -40,7 +40,7 @@ class RetryPolicy:
 
         Args:
             sleep: waits for a number of seconds.
-            in_time: returns True if the deadline permits a delay.
+            in_time: returns True if the deadline permits a delay of this many seconds.
             may_retry: returns True to try again. Called after each failure.
         """
         jitter = wait_random_exponential(multiplier=self.base_s, max=self.cap_s)

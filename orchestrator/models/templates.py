@@ -64,7 +64,7 @@ class PromptVariablesWrong(ParleyError):
 class Prompt:
     """A parsed prompt.
 
-    Args:
+    Attributes:
         settings: variables that the template uses.
         data: variables that are sent as JSON in the user message.
         digest: distinguishes texts that have the same version.

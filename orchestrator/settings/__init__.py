@@ -268,7 +268,7 @@ def load_settings() -> Settings:
 def read_settings(**given: str) -> Settings:
     """Read the settings from the environment and from `given`, which takes precedence.
 
-    Raises ConfigurationError.
+    Raises ConfigurationError with all missing and invalid variables.
     """
     try:
         return Settings(**given)  # pyright: ignore[reportArgumentType]  # the rest: environment

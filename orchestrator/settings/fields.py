@@ -91,7 +91,7 @@ PerMinute = Annotated[int, Form("per minute")]
 class ModelEndpoint(BaseModel):
     """An additional model endpoint.
 
-    Args:
+    Attributes:
         provider: a provider such as ``anthropic``, or ``compatible`` for an endpoint with the
             chat-completions API.
         base_url: the URL. Default: the provider's URL.

@@ -71,8 +71,7 @@ def _note_shown(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
 
 
 def _find_other_row(turn: RunningTurn, flow: BaseFlow, key: str, rows: list[JsonObject]) -> int:
-    """Return the index of the new current row: the first row, or the first different row if the user asked for
-    another."""
+    """Return the index of the new current row: the first row, or the first different row if the user wants another."""
     before = next((one for one in turn.context.state.displayed if one.dact == flow.dact), None)
     understood = turn.context.changes.understanding
     if before is None or understood is None or Cue.OTHER_ROW not in understood.cues:

@@ -163,8 +163,10 @@ def _answers(entry: Ambiguity | None, kind: MessageKind, given: JsonObject) -> b
 
 
 def _drop_loose_questions(context: TurnContext, understood: Understanding) -> None:
-    """Drop questions without a flow if the user does something else, and defer the requests that these questions
-    delay."""
+    """Drop questions without a flow if the user does something else.
+
+    Requests that such a question delays are deferred.
+    """
     state, kind = context.state, understood.kind
     says_nothing = kind in CHANGES_NOTHING or (kind is MessageKind.CORRECTION and not understood.slots)
     gives_it_up = kind is MessageKind.CANCELLATION and not state.stack.live()

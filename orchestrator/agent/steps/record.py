@@ -218,10 +218,10 @@ def _notes(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
 
 
 def find_due(state: DialogueState, size: float = math.inf) -> bool:
-    """Return whether a summary is due: every `SUMMARIZE_EVERY_TURNS` turns or `SUMMARIZE_EVERY_TOKENS` tokens
-    (IF-11).
+    """Return whether a summary is due (IF-11).
 
-    `size`: the state's size in bytes, an upper limit on the length of its messages.
+    It is due every `SUMMARIZE_EVERY_TURNS` turns and every `SUMMARIZE_EVERY_TOKENS` tokens. `size`: the
+    state's size in bytes, an upper limit on the length of its messages.
     """
     covered = state.history.summary.through_turn if state.history.summary is not None else 0
     since = state.turn - covered

@@ -142,7 +142,7 @@ def read_config(defaults: JsonObject, file: SourceFile, problems: Problems) -> D
 
 
 def _name_intents(ontology: OntologyFile, file: SourceFile, problems: Problems) -> dict[str, Family]:
-    """Map each accepted intent name to its family. Domains can rename four families."""
+    """Map each accepted intent name to its family. A domain can add its own names for four families."""
     intents = {family.value: family for family in Family}
     for family, name in ontology.intents.items():
         if not name.strip():
