@@ -233,7 +233,7 @@ def _answer_awaited(place: Place, outcome: Outcome, change: Mark, entry: LedgerE
 
 
 def _offer_again(place: Place, outcome: Outcome, entry: LedgerEntry) -> None:
-    """Replace the question whether to repeat a call with a request to confirm the call: its outcome is known (RT-10)."""
+    """Replace the question whether to repeat a call with a request to confirm the call (RT-10)."""
     state = outcome.after
     flow = state.stack.get(entry.flow_id)
     candidate = read_candidate(state, flow) if flow is not None else None
