@@ -45,7 +45,6 @@ def serve(
 
 
 def server_options(settings: Settings) -> dict[str, Any]:
-    """Return uvicorn's options other than host and port."""
     owners_only = settings.owner_only and not requires_callers(settings)
     return {
         "http": OwnersProtocol if owners_only else BoundedProtocol,

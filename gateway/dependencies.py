@@ -49,7 +49,7 @@ class TurnServices(Submitter):
     async def wait(
         self, tenant_id: TenantId, session_id: SessionId, turn_id: TurnId, wait_s: float
     ) -> TurnRecord:
-        """Return the turn when it has finished, or unfinished after `wait_s` or `longest_s` seconds."""
+        """Return the turn once it has finished, or unfinished after `wait_s` seconds, limited by `longest_s`."""
         return await self.waiter(tenant_id, session_id, turn_id, min(wait_s, self.longest_s))
 
 

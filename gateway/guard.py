@@ -73,7 +73,7 @@ def is_guarded(connection: HTTPConnection, access: Access) -> bool:
 
     API calls need credentials, except on signed paths. Metrics need credentials unless `open_metrics` is set
     and the request's host is private. The host check prevents web pages from reading metrics by DNS
-    rebinding.
+    rebinding. All other paths are open.
     """
     path = connection.scope["path"]
     if path == "/metrics":

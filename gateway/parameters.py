@@ -1,5 +1,3 @@
-"""Query parameters shared by several routes."""
-
 from typing import Annotated
 
 from fastapi import Query

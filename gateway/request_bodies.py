@@ -238,8 +238,8 @@ class DocumentBody(RequestBody):
 class PreferenceBody(RequestBody):
     """A preference.
 
-    `key`: ``*.slot`` or ``flow.slot`` for a rule with a value, or any other key for a text note. A preference
-    from a response can be sent back, and then keeps its source and origin.
+    `key`: ``flow.slot``, or ``*.slot`` for all flows, for a rule with a value; any other key for a text
+    note. A preference from a response can be sent back, and then keeps its source and origin.
     """
 
     model_config = ConfigDict(

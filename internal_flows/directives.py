@@ -92,7 +92,6 @@ _KINDS: Final[dict[str, type[Directive]]] = {
     "BeforeAllResponse": BeforeAllResponse,
     "DataResponse": DataResponse,
 }
-"""Directive classes by their `kind` in JSON form."""
 _NAMES: Final[dict[type[Directive], str]] = {
     Skip: "skip",
     RedoRun: "redo_run",

@@ -176,7 +176,6 @@ def _plain_all(values: tuple[Any, ...], stage: Stage) -> tuple[Json, ...]:
 
 
 REDO_AFTER_S: Final = 0.5
-"""Delay before a rerun, in seconds."""
 
 
 def fail_items(items: Progress) -> RunEnd | None:

@@ -44,7 +44,7 @@ def until_available(expires_at: datetime | None, act: Callable[[], _Result]) -> 
 
 
 def _may_wait(pause_s: float, expires_at: datetime | None) -> bool:
-    """Sleep for `pause_s`. Return False if the worker stops or the message expires in the meantime."""
+    """Sleep for `pause_s` seconds. Return False if the worker is stopping or the message has expired."""
     ends_at = time.monotonic() + pause_s
     while (left_s := ends_at - time.monotonic()) > 0:
         if state.should_stop not in {None, False} or state.should_terminate not in {None, False}:

@@ -48,7 +48,6 @@ def end_serving(*_: object) -> None:
 
 
 def flower_app() -> Celery:
-    """Create the application with the settings from environment variables."""
     flower.command.sigterm_handler = end_serving
     settings = load_settings()
     app = create_app(settings, build_agent)

@@ -1,6 +1,6 @@
 """Flower without remote control: worker data comes from events instead of inspection.
 
-Workers reject remote commands by default. Flower's worker pages and its API's worker list would be empty.
+Workers reject remote commands by default, so with inspection, Flower's lists of workers would be empty.
 """
 
 import asyncio
@@ -14,8 +14,6 @@ _COUNTED: Final = ("received", "succeeded", "failed", "retried", "revoked")
 
 
 class WatchedFlower(Flower):
-    """A Flower application that never inspects workers."""
-
     @property
     def workers(self) -> Any:
         """Return the latest data from each worker's events, by worker name."""

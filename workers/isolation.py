@@ -31,7 +31,7 @@ _FORKS: Final = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload([__name__, "orchestrator.agent.build"])
 
 AT_ONCE: Final = 8
-"""Maximum number of isolation processes per worker. Further suspected turns wait."""
+"""Maximum number of isolation processes per worker. Further suspected poison turns wait."""
 STARTED_WITHIN_S: Final = 60
 """Time added to the turn deadline for starting a process and recording results, in seconds."""
 RENEW_EVERY_S: Final = 1.0
@@ -42,7 +42,7 @@ _log = get_logger(__name__)
 
 
 class Isolation:
-    """A runner of suspected turns, each in a separate process.
+    """A runner of suspected poison turns, each in a separate process.
 
     `build`: builds a domain's agent. It must be a module-level function, because other processes import it.
     `observer`: notified of turn attempts in the separate processes.

@@ -1,5 +1,3 @@
-"""Periodic jobs of a worker process."""
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

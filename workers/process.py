@@ -157,7 +157,6 @@ class WorkerProcess:
         return _required(self._executor).canvas
 
     def note_reported(self, run_id: str) -> None:
-        """Record that a run's task has reported the run's end."""
         self._thread.loop.call_soon_threadsafe(_required(self._executor).note_reported, run_id)
 
     def stop_taking(self) -> None:
@@ -322,7 +321,6 @@ class WorkerProcess:
         self._heartbeat.note(Condition.WAITING if missing else Condition.READY, missing)
 
     async def _end_waits(self) -> None:
-        """End senders' tasks whose wait has timed out, and cancel the turns of expired tasks."""
         if await self._submissions.end_waits():
             self._ended_tasks.nudge()
 

@@ -201,7 +201,7 @@ class Reconciler:
         return len(found)
 
     def _in_vain(self, found: list[SessionId], pool: SessionPool) -> list[SessionId]:
-        """Return sessions that were recently offered without effect.
+        """Return the sessions in `found` that were offered recently, so that offering them had no effect.
 
         While this process claims sessions, the list is empty.
         """

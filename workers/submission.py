@@ -89,7 +89,7 @@ class TurnReference(RequestBody):
     wait: WaitS | None = None
 
     async def read(self, ports: Ports) -> TurnRecord:
-        """Return the turn. Raises NotFound or InvalidInput."""
+        """Return the turn. Raises NotFound, or InvalidInput if the reference is missing or ambiguous."""
         tenant_id = TenantId(self.tenant_id)
         if self.turn_id is not None:
             return await ports.stores.inbox.turn(tenant_id, TurnId(self.turn_id))
@@ -146,7 +146,6 @@ def parse_arguments(kind: type[Request], arguments: Mapping[str, Any]) -> Reques
 
 
 def parse_request(arguments: Mapping[str, Any]) -> QueuedTurnRequest:
-    """Validate the arguments of `submit_turn`. Raises InvalidInput for the first invalid field."""
     return parse_arguments(QueuedTurnRequest, arguments)
 
 
@@ -251,7 +250,10 @@ class Submissions:
         return None
 
     async def decide(self, arguments: JsonObject, _: BrokerTask) -> JsonObject:
-        """Decide an approval for a backend, and resume the flow in a new turn. Operators decide over HTTP."""
+        """Decide an approval for a backend, and resume the flow in a new turn.
+
+        Approvals that require an operator can't be granted here, only over HTTP.
+        """
         request = parse_arguments(ApprovalRequest, arguments)
         tenant_id, granted = TenantId(request.tenant_id), request.decision == "grant"
         decision = Decision(granted, request.decided_by or DECIDED_BY, request.reason)

@@ -130,7 +130,7 @@ def _replace_chunks(app: Celery) -> None:
 
     @app.task(name="celery.accumulate", ignore_result=False, shared=False, lazy=False, **REDACTED)
     def accumulate(*args: Any, index: int | None = None) -> Any:
-        """Return the results of a group that replaced a task, or the result at `index`."""
+        """Return the argument at `index`, or all arguments if `index` is None."""
         return args if index is None else args[index]
 
 

@@ -86,7 +86,6 @@ class WorkerLifecycle:
             self._process.revoke(task_id)
 
     def stop_taking(self) -> None:
-        """Start a warm shutdown."""
         if self._process is not None:
             self._process.stop_taking()
 

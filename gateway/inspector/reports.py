@@ -66,12 +66,12 @@ async def list_replays(
 
 @router.get("/replays/{domain}/{replay}", responses=documented(Report))
 async def show_replay(domain: Name, replay: Name, operations: TheOperations, tenant: TheTenant) -> JsonObject:
-    """Return a replay with the turns that differ: the message, and each aspect before and after."""
+    """Return a replay. Each turn that differs has its message, and each aspect before and after."""
     return await asyncio.to_thread(_read, operations.evaluations, f"{domain}/replays", replay, tenant)
 
 
 def _list(folder: Path | None, place: str, tenant: TenantId) -> list[JsonObject]:
-    """Return a tenant's latest reports in the subfolder `place`, newest first, without `DETAILS`."""
+    """Return a tenant's latest reports, newest first, without `DETAILS`. `place`: pattern for subfolders."""
     kept = () if folder is None else folder.glob(f"{place}/*.json")
     files = (file for file in kept if _REPORT.match(file.stem))
     latest = sorted(files, key=lambda file: file.stem, reverse=True)

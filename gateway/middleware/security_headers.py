@@ -22,7 +22,8 @@ OF_DATA = {
 class SecurityHeaders:
     """Middleware that adds security headers to every response. Headers set by a route take precedence.
 
-    `shared`: True if pages of other origins can read responses.
+    It also rejects requests with more than `MAX_HEADERS` headers, and answers unexpected errors with a
+    problem document. `shared`: True if pages of other origins can read responses.
     """
 
     def __init__(self, app: ASGIApp, *, shared: bool = False) -> None:

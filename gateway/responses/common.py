@@ -1,5 +1,3 @@
-"""The base class of response models, and shared types."""
-
 from collections.abc import Collection
 from dataclasses import fields
 from datetime import UTC, datetime

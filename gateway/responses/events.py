@@ -7,7 +7,7 @@ class ScheduledEvent(response_of(scheduled.ScheduledEvent, without=scheduled.Sch
 
 
 class AnsweredCall(ResponseModel):
-    """A deferred tool call with a result. `turn_id`: the turn that continues with the result."""
+    """A deferred tool call with a result. `turn_id`: the turn that continues with it, or null before that turn."""
 
     reference: str
     session_id: str

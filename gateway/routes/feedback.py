@@ -1,5 +1,3 @@
-"""Feedback on turns: ratings, comments and corrections."""
-
 from http import HTTPStatus
 
 from fastapi import APIRouter

@@ -1,5 +1,3 @@
-"""Sessions: create, list, read, close, roll back, fork, compare."""
-
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Annotated

@@ -1,5 +1,3 @@
-"""Turns: submit, wait, read, cancel, retry."""
-
 from http import HTTPStatus
 from typing import Annotated
 
@@ -38,7 +36,10 @@ async def submit_turn(
     wait: Wait = None,
     key: KeyHeader = None,
 ) -> JsonObject:
-    """Accept a turn. Returns 202 with a receipt or, with `wait`, 200 with the finished turn."""
+    """Accept a turn. Returns 202 with a receipt.
+
+    With `wait`: returns 200 with the finished turn, or 202 with the unfinished turn after `wait` seconds.
+    """
     if key and body.idempotency_key and key != body.idempotency_key:
         raise Refused("The header and the body have different idempotency keys: send only one.")
     receipt = await turns.submit(body.to_submission(session_id, tenant, idempotency_key=key))

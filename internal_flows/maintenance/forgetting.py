@@ -57,8 +57,6 @@ class Forget(InternalFlow):
 
 
 class Erasing(BaseModel):
-    """A user with forgotten content to erase."""
-
     tenant_id: TenantId
     owner: UserId
 

@@ -29,7 +29,7 @@ class Found(BaseModel):
 
 
 class _Proposing(InternalFlow, ABC):
-    """A flow that examines all sessions with open tasks and proposes the changes that `find` returns."""
+    """A flow that examines idle sessions with open tasks or approvals, and proposes what `find` returns."""
 
     tools: ClassVar[tuple[str, ...]] = ("maintenance", "proposals")
     input_type: ClassVar[Any] = Found
@@ -67,7 +67,6 @@ class _Proposing(InternalFlow, ABC):
         )
 
     async def data(self, run: RunContext, item: Found) -> Any:
-        """Return the finding to propose, or skip it in a dry run."""
         return skip("dry run: " + " ".join(item.why)) if run.config.get("dry_run") else item
 
     async def output(self, run: RunContext, item: Found, data: Json, result: Json) -> Json:
@@ -180,7 +179,6 @@ class RepairState(_Proposing):
 
 
 def describe_rows(rows: SessionRows) -> list[str]:
-    """Return a sentence for each kind of inconsistency found."""
     counts = {
         "turns were left running": rows.turns,
         "frames belong to flows that no longer exist": rows.frames,

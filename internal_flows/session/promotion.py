@@ -67,7 +67,6 @@ class Bars:
 
 
 def data_of(entry: Entry) -> JsonObject:
-    """Return an entry's data if it is an object, or an empty object."""
     return entry.data if is_object(entry.data) else {}
 
 

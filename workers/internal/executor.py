@@ -49,7 +49,7 @@ from workers.internal.session_side import SessionSide
 FLUSH_EVERY_S = 0.2
 """Minimum interval between writes of item results within a share, in seconds."""
 DEFERRED_FOR_S = 1.0
-"""Delay before the task of a deferred run is retried, in seconds."""
+"""Delay before a deferred run's task is retried, in seconds."""
 WAITED_FOR_S = 1.0
 """Maximum time that a task sleeps until its run is due, in seconds.
 
@@ -295,7 +295,10 @@ class RunExecutor:
     async def _begin_items(
         self, claim: RunClaim, context: RunContext, inputs: tuple[Json, ...]
     ) -> InShares | Later | None:
-        """Store the items, then execute them like `_find_items`."""
+        """Store the items. Execute them here, or return `InShares` if several tasks can share them.
+
+        Return None if the run can continue in this process.
+        """
         facts, options = claim.facts, context.options
         if not await self._work.begin_items(claim, inputs, options.to_json(), context.data):
             raise Fenced

@@ -32,7 +32,7 @@ class ModelWriter:
         run_id: str,
         model: str | None = None,
     ) -> JsonObject | None:
-        """Return an answer that matches the schema, or None if no model is configured or available.
+        """Return an answer that matches `judged_by`, or None if no model can answer the prompt.
 
         Args:
             prompt_id: ID of a built-in prompt.

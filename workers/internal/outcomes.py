@@ -54,7 +54,7 @@ class Rerun:
 class Later:
     """A request to retry the task after `after_s` seconds.
 
-    The run is not due, maintenance is deferred while turns wait, or this worker is stopping.
+    Reasons: the run is not due, maintenance is deferred while turns wait, or this worker is stopping.
     """
 
     after_s: float

@@ -56,7 +56,7 @@ class FlowerEvents:
         self._dispatcher.send(f"task-{kind}", uuid=turn_id, runtime=self._took_s(turn_id), **named, **about)
 
     def left(self, turn_id: TurnId, *, again: bool) -> None:
-        """Report a retry if this worker ran an attempt and another attempt follows (`again`)."""
+        """Report a retry if this worker ran an attempt and `again` is True."""
         if self._took_s(turn_id) is not None and again:
             self._dispatcher.send("task-retried", uuid=turn_id, exception=HIDDEN)
 
