@@ -170,7 +170,6 @@ def _read_sections(variant: Variant) -> JsonObject:
 
 
 def _notice_unjudged(outcomes: Sequence[Outcome], notice: Callable[[str], None]) -> None:
-    """Report how many rubric criteria were not graded, if any, and why the first of them was not graded."""
     verdicts = (verdict for outcome in outcomes for turn in outcome.turns for verdict in turn.verdicts)
     unjudged = [verdict for verdict in verdicts if verdict.met is None]
     if unjudged:

@@ -1,5 +1,3 @@
-"""Orderly shutdown on SIGINT, SIGTERM and SIGHUP."""
-
 import signal
 import threading
 from collections.abc import Iterator

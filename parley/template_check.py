@@ -1,5 +1,3 @@
-"""A check of a domain's templates, which renders them with sample values."""
-
 from __future__ import annotations
 
 import re
@@ -90,7 +88,6 @@ def _fill(flow_type: type[BaseFlow], domain: Domain) -> BaseFlow:
 
 
 def _sample_data(flow_type: type[BaseFlow], domain: Domain) -> JsonObject:
-    """Return sample outputs of the flow's tools and skill."""
     tools = [domain.tools[use.tool_id] for use in flow_type.spec.tools if use.tool_id in domain.tools]
     skill = domain.skills.get(flow_type.spec.dact)
     schemas = [tool.output_schema for tool in tools] + ([skill.result] if skill and skill.result else [])

@@ -1,5 +1,3 @@
-"""Explain how NLU interprets a message: each component's result, and the decision."""
-
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime

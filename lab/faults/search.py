@@ -117,7 +117,6 @@ def list_faults(sound: Sound, domain: Domain, others: Sequence[str], chance: Ran
 
 
 def _list_at(place: str, turn: int, domain: Domain) -> Iterator[Fault]:
-    """Yield the faults that can be injected at a place of a turn."""
     name = place.split(" ", maxsplit=1)[0]
     yield Fault(FaultKind.WORKER_DEATH, turn, f"after {place}")
     if name in domain.tools or name == "commit":

@@ -76,7 +76,6 @@ class Listener:
         return Answer(json=meant)
 
     def _distort(self, meant: dict[str, Any]) -> dict[str, Any]:
-        """Change one or more fields of a correct interpretation to other valid values."""
         wrong = dict(meant)
         for member in self.chance.sample(MEMBERS, self.chance.choice([1, 1, 1, 2, len(MEMBERS)])):
             wrong |= self._distort_member(member, wrong)

@@ -316,7 +316,6 @@ class User:
     # Messages at any time
 
     def _open(self, wish: Wish) -> Move:
-        """Ask for the wish, with some of its values."""
         world = self.world
         self._begun.add(wish)
         wish.asked_anew = bool(wish.former)

@@ -1,5 +1,3 @@
-"""Goals of simulated users: a flow, values for its slots, and the user's behavior."""
-
 from __future__ import annotations
 
 import re

@@ -1,5 +1,3 @@
-"""Conversations between simulated users and a domain's assistant."""
-
 from __future__ import annotations
 
 from collections import Counter

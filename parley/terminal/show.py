@@ -49,7 +49,6 @@ def _count_listed(turn: Turn) -> int:
 
 
 def make_table(columns: list[Turn], rows: list[Turn], *, title: str = "") -> Table:
-    """Return a table with up to `MOST_ROWS` rows and `MOST_COLUMNS` columns."""
     table = Table(
         title=Text(title) if title else None, box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left"
     )
@@ -111,7 +110,6 @@ _BLOCKS: Mapping[str, Callable[[Turn, Turn, Turn], Iterator[RenderableType]]] = 
 
 
 def show_replies(turn: Turn) -> Iterator[RenderableType]:
-    """Render the numbered suggested replies, and the fields of a form."""
     interaction = turn.get("interaction") or {}
     if interaction.get("kind") == "form":
         names = ", ".join(clean(field["label"]) for field in interaction["fields"])
