@@ -124,7 +124,10 @@ def _grade_store(course: Course, sound: Sound, strayed: Collection[int] = ()) ->
 
 
 async def _bring_to_its_end(talk: Talk, sound: Sound, faults: Sequence[Fault]) -> list[Finding]:
-    """Answer open questions, then repeat unfinished requests. Return a finding unless they take effect exactly once."""
+    """Answer open questions, then repeat unfinished requests if that is safe.
+
+    Return findings if a repeated request has no effect or more than one.
+    """
     course = talk.course
     if not sound.missing(course):
         return []

@@ -49,7 +49,7 @@ def choose_action(turn: dict[str, Any] | None, text: str) -> dict[str, Any] | No
 
 
 def describe_status(turn: dict[str, Any] | None, progress: str = "") -> str:
-    """Format the turn's flow stack on one line, with the current task first, followed by `progress`."""
+    """Format up to four open flows on one line, the current one first, followed by `progress`."""
     flows = (turn or {}).get("flows") or []
     if not flows:
         return "no open task"
