@@ -147,7 +147,7 @@ def _forget(simulator: Simulator, tenant: TenantId, verdict: Verdict) -> Verdict
 
 
 def _judge_reading(verdict: Verdict, move: Move, signals: Sequence[Signal]) -> None:
-    """Count the turn's NLU request to a model, or its misinterpretation by the local classifier."""
+    """Count an NLU request to a model, or a misinterpretation by the local classifier."""
     read = next((one.payload for one in signals if one.type is SignalType.PREDICTION), None)
     if read is None or move.meaning is None:
         return

@@ -144,7 +144,7 @@ class World(Protocol):
 
     @property
     def invented(self) -> Sequence[str]:
-        """Slots that `Reader.WRONG` fills with invented values."""
+        """Slots that `readers.Reader.WRONG` fills with invented values."""
         ...
 
     async def invent_goal(self, chance: Random) -> list[Wish]: ...

@@ -23,7 +23,7 @@ from parley.simulator import Simulator
 from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 
 MISUNDERSTOOD = 0.35
-"""Probability that `Reader.WRONG` misinterprets a message, and that `Reader.YES` misinterprets one of `REQUESTS`."""
+"""Probability that `Reader.WRONG` misinterprets any message, or `Reader.YES` one with a purpose in `REQUESTS`."""
 MEMBERS = (
     *("kind", "yes", "task", "flows", "digression", "target", "intent", "not_understood"),
     *("swap", "value", "forget", "invent"),

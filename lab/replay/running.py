@@ -172,7 +172,10 @@ async def _find(url: str, wanted: Wanted) -> dict[SessionId, str]:
 
 
 def _share(setup: Setup, wanted: Sequence[SessionId], processes: int) -> Iterator[JsonObject]:
-    """Replay the sessions in child processes and yield their results. A few sessions are replayed in this process."""
+    """Replay the sessions in child processes and yield their results. A few sessions are replayed in this process.
+
+    Raises Unavailable if a child process fails.
+    """
     parts = [*_cut(wanted, processes)]
     if min(processes, len(parts)) <= 1:
         outcomes: list[JsonObject] = []

@@ -132,7 +132,7 @@ class GrammarUser:
         return self._chance.choice(forms or [f"{self._no}, {text}"])
 
     def _fill(self, slot: str, question: str) -> Move | None:
-        """Answer the question for a slot. Give up and return None if it is repeated or there is no value."""
+        """Answer a question about a slot. Give up and return None if the question repeats or no value is known."""
         goal = self._goal
         if question == self._last_question:
             return self._give_up(f"was asked for {slot} again")

@@ -25,7 +25,7 @@ class Request:
 
     @property
     def prompt_id(self) -> str | None:
-        """The prompt ID in the metadata, or the name of the output schema if there is no ID."""
+        """The prompt ID in the metadata, else the name of the output schema, or None without either."""
         response_format: JsonObject = self.body.get("response_format") or {}
         schema: JsonObject = response_format.get("json_schema") or {}
         return self.metadata.get("prompt_id") or schema.get("name")
