@@ -141,7 +141,10 @@ class Phrase:
         return 2 * len(telling.intersection(left) - inside) > len(telling - inside) + len(valued)
 
     def names_other_thing(self, left: Collection[int]) -> bool:
-        """Return whether `left` has all nouns between articles and values, such as a “train” in a hotel domain."""
+        """Return whether all nouns after articles are in `left`, so that the message asks for something else.
+
+        In a domain without trains, “book a train” does.
+        """
         words = self.utterance.words
         valued = {
             at for one in self.candidates if one.kind not in _LOOSE for at in range(one.first, one.last)

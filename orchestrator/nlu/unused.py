@@ -157,7 +157,7 @@ class UnusedWords:
     def _find_half_used(
         self, phrase: Phrase, spec: FlowSpec, known: frozenset[str], asked: str | None
     ) -> dict[str, range]:
-        """Return the spans of phrases that contain more than a slot's value, and so mean something else, by slot.
+        """Return, by slot, the span of a phrase that contains the slot's value and gives it another meaning.
 
         `asked`: the requested slot. A message that begins with a value for this slot is an answer.
         """

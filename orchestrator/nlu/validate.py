@@ -104,7 +104,7 @@ class Validation:
     def ground_values(
         self, slots: Mapping[str, Mention], spec: FlowSpec, context: NluContext
     ) -> tuple[dict[str, Mention], list[str]]:
-        """Return valid and corrected values for a flow's slots, and the problems found."""
+        """Validate and correct values for a flow's slots. Return them, with invalid ones marked, and the problems."""
         problems: list[str] = []
         return self._check_slots(slots, spec, context, problems), problems
 

@@ -80,7 +80,10 @@ def gather_arguments(run: Execution, use: ToolUse, tool: Tool) -> Gathered:
 
 
 def _find_rows(data: JsonObject, name: str) -> list[JsonObject] | None:
-    """Return the first list whose rows have the field `name`, or else an empty list among the results, or None."""
+    """Return the first list whose rows have the field `name`.
+
+    If no list has it, return an empty list if one of the results is empty, or else None.
+    """
     empty = False
     for value in data.values():
         if not is_list(value):

@@ -1,7 +1,7 @@
 """Repair a query that failed or found nothing (AG-6, tier 1).
 
 A cheap fix comes first, then a model's replacement. Each replacement passes the same guardrails, labels and
-limits as the first query. The number of repairs per flow is limited by `resilience.repair_attempts`.
+limits as the first query. `resilience.repair_attempts` limits the number of repairs per execution of a flow.
 """
 
 from __future__ import annotations

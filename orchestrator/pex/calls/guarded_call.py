@@ -185,7 +185,7 @@ def _conclude(
     confirmed: Candidate | None,
     result: ToolAnswer | NeedsInput,
 ) -> GuardedAnswer:
-    """Store a call's result, or park the flow if the result comes later."""
+    """Store a successful call's result and side effect, or park the flow if the result comes later."""
     if isinstance(result, ToolAccepted):
         return wait_for_result(run, policy, tool, arguments, result)
     if isinstance(result, ToolData):

@@ -71,7 +71,8 @@ async def wait_for_unknown(
 def find_awaited(run: Execution, confirmed: Candidate | None) -> AwaitedCall | None:
     """Return the accepted call if its result has arrived or is overdue, or None.
 
-    Also return None if a confirmed repetition replaces the call.
+    Restore the data that was stored with the call. If a confirmed repetition replaces the call, stop waiting for its
+    result and return None.
     """
     awaited = run.flow.progress.awaits
     if awaited is None or (awaited.answer is None and not awaited.expired):

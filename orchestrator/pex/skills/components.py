@@ -134,7 +134,7 @@ async def _read_documents(context: TurnContext, question: str) -> JsonObject:
 async def write_note(
     run: Execution, *texts: str, kind: NoteKind = NoteKind.FINDING, by_skill: bool = False
 ) -> None:
-    """Write scratchpad entries with the labels of their sources."""
+    """Write scratchpad entries with the labels of their sources. `by_skill`: True if a skill wrote the texts."""
     state, flow = run.context.state, run.flow
     labels = label_work(state, flow, run.own_tools, text=run.context.text, by_skill=by_skill or run.by_skill)
     for text in texts:

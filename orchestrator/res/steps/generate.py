@@ -87,7 +87,7 @@ async def generate(response: Response) -> None:
 
 
 def _add_limits(response: Response) -> None:
-    """Report limitations: a simplified frame, an unavailable model or a used-up budget (RS-5)."""
+    """Report limitations: the last frame's note, an unavailable model or a used-up budget (RS-5)."""
     context, answer, templates = response.context, response.answer, response.templates
     note = answer.frames[-1]["block"]["note"] if answer.frames else None
     if note:

@@ -63,7 +63,7 @@ def type_name(slot: SlotSpec) -> str:
 
 
 def value_kind(slot: str) -> str:
-    """Return the kind for a slot's allowed values."""
+    """Return the value kind for the allowed values of the slot named `slot`."""
     return f"{LISTED}{slot}"
 
 
@@ -72,7 +72,7 @@ CODES = "pattern:"
 
 
 def pattern_kind(type_or_slot: str) -> str:
-    """Return the kind for the pattern of a custom slot type or an exact slot."""
+    """Return the value kind for the pattern of a custom slot type or of an exact slot, by name."""
     return f"{CODES}{type_or_slot}"
 
 

@@ -91,7 +91,7 @@ def find_numbers(utterance: Utterance) -> list[Found]:
 
 
 def read_words(words: list[str], first: int) -> tuple[int, int]:
-    """Parse the number that begins at a token. Return the index after the number, and the value."""
+    """Parse the number that begins at the token `first`. Return the index after the number, and its value."""
     total = current = 0
     place = first
     while place < len(words):

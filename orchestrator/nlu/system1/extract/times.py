@@ -69,7 +69,7 @@ def in_part_of_day(value: str, text: str, part: str | None) -> str:
 
 
 def nearest_hour(value: str, text: str, held: str) -> str:
-    """Choose a.m. or p.m. if `text` doesn't specify it: the half of the day nearer to `held`."""
+    """Return `value`, in the half of the day nearer to `held` if `text` doesn't specify a.m. or p.m."""
     hour = int(value[:2])
     if not 1 <= hour <= 12 or ":" in text or text[:1] == "0" or _SAID_PART.search(text):
         return value
