@@ -61,11 +61,11 @@ def _find_bound_exceeded(spec: ToolSpec, known: Mapping[str, object]) -> Saying 
         value, called = known.get(name), name.replace("_", " ")
         if not isinstance(value, int | float) or isinstance(value, bool) or math.isnan(value):
             return say("value_unknown", name=called, limit=f"{bound:g}").with_detail(
-                f"the {called} is unknown; values above {bound:g} need an approval"
+                f"the {called} is unknown, and values above {bound:g} need approval"
             )
         if value > bound:
             return say("value_above", name=called, value=f"{value:g}", limit=f"{bound:g}").with_detail(
-                f"the {called} is {value:g}; values above {bound:g} need an approval"
+                f"the {called} is {value:g}, above the limit of {bound:g}"
             )
     return None
 
