@@ -65,7 +65,6 @@ class QuestionKind(StrEnum):
     """Answered in the user's own words."""
     OPTIONS = "options"
     CONFIRMATION = "confirmation"
-    """A yes/no question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +112,6 @@ class AmbiguityHandler:
         return entry
 
     def offer(self, entry: Ambiguity, options: tuple[Option, ...]) -> None:
-        """Replace an open question's suggested replies."""
         entry.about = replace(entry.about, options=options)
 
     def find(self, *, level: Level, flow_id: FlowId | None, slot: str | None) -> Ambiguity | None:

@@ -27,7 +27,6 @@ TURNS_KEPT = 20
 STATUSES = {(state.value, None): FlowStatus(state) for state in FlowState} | {
     (state.value, reason.value): FlowStatus(state, reason) for state in FlowState for reason in Reason
 }
-"""Statuses by their serialized state and reason."""
 _WRITTEN = {
     status: {"state": state} | ({"reason": reason} if reason else {})
     for (state, reason), status in STATUSES.items()
@@ -40,8 +39,6 @@ _PROGRESS = tuple(one.name for one in fields(Progress))
 
 
 class ProblemKind(StrEnum):
-    """A reason why a slot was not filled."""
-
     UNKNOWN_SLOT = "unknown_slot"
     INVALID = "invalid"
     SEVERAL = "several"

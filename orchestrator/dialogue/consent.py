@@ -59,7 +59,6 @@ def grant(flow: BaseFlow, approval_id: str, call: str) -> None:
 
 
 def take_grant(flow: BaseFlow) -> Grant | None:
-    """Remove and return the unused approval, or return None."""
     granted = flow.consent.grant
     if granted is not None:
         flow.consent = replace(flow.consent, grant=None)

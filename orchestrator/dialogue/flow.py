@@ -64,12 +64,10 @@ class PlanFlow(BaseFlow):
         self.rounds += 1
 
     def note_revision(self) -> int:
-        """Count a recorded revision, and return the number of revisions."""
         self.noted += 1
         return self.noted
 
     def step_of(self, flow_id: str) -> PlanStep | None:
-        """Return the step that the flow with this ID runs, or None."""
         return next((step for step in self.steps if step.flow_id == flow_id), None)
 
     def step_named(self, name: str) -> PlanStep | None:

@@ -1,5 +1,3 @@
-"""The four states of a flow, their reasons, and the allowed transitions."""
-
 from enum import StrEnum
 from typing import NamedTuple
 

@@ -73,8 +73,6 @@ class PendingApproval:
 
 
 class EffectStatus(StrEnum):
-    """The status of a call with a side effect."""
-
     FINISHED = "finished"
     UNKNOWN = "unknown"
     """The call was started, but its outcome is unknown (RT-9)."""

@@ -71,7 +71,6 @@ class SlotValue:
 
 
 def check_base(value: Json, spec: SlotSpec) -> Verdict:
-    """Check one simple value: one line of text, a number or a boolean."""
     if isinstance(value, bool):
         return Valid(value)
     if isinstance(value, int | float):
@@ -111,7 +110,6 @@ def check_entity(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def check_removal(value: Json, spec: SlotSpec) -> Verdict:
-    """Check the item to remove, or a list of items."""
     return check_group(value, spec) if is_list(value) else check_base(value, spec)
 
 

@@ -191,8 +191,6 @@ class Freshness:
 
 @dataclass(frozen=True, slots=True)
 class FlowSpec:
-    """A validated flow type."""
-
     dact: Dact
     dax: str
     """The flow code: the digits of the flow's primitive acts; see `domain.acts`."""

@@ -64,5 +64,4 @@ class ShownTable:
         return replace(self, page=page)
 
     def cut(self, rows: Sequence[JsonObject]) -> list[JsonObject]:
-        """Return this page's rows, given all rows."""
         return list(rows[self.first - 1 : self.last])

@@ -38,14 +38,11 @@ class Digression(StrEnum):
     STATUS = "status"
     """A question about the task: "what do you still need?"."""
     PERSON = "person"
-    """A request to talk to a person."""
     PAGE = "page"
     """Another page of the displayed table. `Understanding.target`: next, previous, first, last, or the page number."""
 
 
 class Source(StrEnum):
-    """The origin of an interpretation."""
-
     COMMAND = "command"
     """A command pattern, or a plain “yes” or “no”."""
     SYSTEM1 = "system1"

@@ -108,7 +108,6 @@ class BusinessContext:
 
     @property
     def space(self) -> str:
-        """Return the ID of the embedding space for new documents."""
         return self.embedder.space
 
     async def search(self, owned: Owned, question: str, *, limit: int = PASSAGES) -> list[Passage]:

@@ -27,7 +27,6 @@ class ContextCoordinator:
         return Message(SYSTEM, LEAD + self.history.summary.text, self.history.summary.through_turn)
 
     def with_summary(self, count: int = RECENT) -> list[Message]:
-        """Return the summary, if any, followed by the last `count` messages."""
         summary, recent = self.summary(), self.recent(count)
         return recent if summary is None else [summary, *recent]
 

@@ -130,7 +130,6 @@ def revise(plan: PlanFlow, context: TurnContext, wanted: list[PlanStep], why: st
 
 
 def free_name(name: str, steps: Iterable[PlanStep]) -> str:
-    """Return an unused step name: the requested name, with a number if necessary."""
     taken = {step.name for step in steps}
     names = (name if number == 1 else f"{name}_{number}" for number in count(1))
     return next(free for free in names if free not in taken)

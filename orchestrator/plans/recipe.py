@@ -14,7 +14,6 @@ from orchestrator.types import FlowId, JsonObject, new_id, same_value
 
 
 def follows_recipe(plan: PlanFlow) -> bool:
-    """Return whether a plan follows its declared steps instead of a model's steps."""
     return bool(plan.spec.recipe) and not plan.by_model
 
 

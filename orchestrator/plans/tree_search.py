@@ -43,7 +43,6 @@ class Node(Generic[State]):
         return self.total / self.visits if self.visits else 0.0
 
     def path(self) -> Iterator[Node[State]]:
-        """Yield the node and its ancestors, nearest first."""
         node: Node[State] | None = self
         while node is not None:
             yield node
@@ -163,7 +162,6 @@ class Search(Generic[State]):
     def add(
         self, parent: Node[State], state: State, score: float, faults: tuple[str, ...] = ()
     ) -> Node[State]:
-        """Add a scored candidate, add the score to its ancestors' totals, and return the new node."""
         node = Node(len(self.nodes), state, parent, score=score, faults=faults)
         parent.children.append(node)
         self.nodes.append(node)

@@ -146,7 +146,6 @@ def _take_current_row(state: DialogueState, flow: BaseFlow, shown: Shown, said: 
 
 
 def _is_overridden(flow: BaseFlow, name: str, said: Labels) -> bool:
-    """Return whether the message gives a value for any slot in the same elective group."""
     group = flow.spec.slots[name].group
     return group is not None and any(
         other in said for other, slot in flow.spec.slots.items() if slot.group == group

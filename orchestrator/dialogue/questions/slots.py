@@ -1,5 +1,3 @@
-"""Questions about a slot's value, a row, or the requested change."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -1,5 +1,3 @@
-"""Questions about tasks: the task to start, resume or stop, and open questions of skills."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass

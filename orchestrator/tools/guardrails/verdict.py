@@ -103,7 +103,6 @@ NEAR_ENOUGH = 70.0
 
 
 def find_nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the most similar known name, or None if none is similar enough."""
     found = process.extractOne(
         name, sorted(known), scorer=fuzz.ratio, processor=utils.default_process, score_cutoff=NEAR_ENOUGH
     )
