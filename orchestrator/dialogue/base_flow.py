@@ -170,7 +170,7 @@ class BaseFlow:
         turn_id: TurnId | None = None,
         source: SlotSource = SlotSource.USER,
     ) -> list[SlotProblem]:
-        """Fill slots with values by name. Return a problem for each value that doesn't fit."""
+        """Fill the named slots. Return a problem for each value that doesn't fit."""
         problems: list[SlotProblem] = []
         for name, label in labels.items():
             mention = label if isinstance(label, Mention) else Mention(value=label)

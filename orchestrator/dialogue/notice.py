@@ -112,7 +112,7 @@ class NoticeKind(StrEnum):
     steps.
     """
     PLAN_UNFINISHED = "plan_unfinished"
-    """A plan ended without reaching its goal. `done`, `missing`: steps. `reasons`: why steps were not done."""
+    """A plan ended without reaching its goal. `missing`: unmet parts of the goal. `reasons`: why steps weren't done."""
     PLAN_IN_PART = "plan_in_part"
     """A plan ended without steps that the user dropped. `done`, `left_out`: steps."""
     PLAN_STATUS = "plan_status"

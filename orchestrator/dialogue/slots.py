@@ -114,10 +114,7 @@ def check_removal(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def check_free_text(value: Json, spec: SlotSpec) -> Verdict:
-    """Check free text and remove control characters.
-
-    The slot's `maximum` limits the length, in characters. Default: `LONGEST_FREE_TEXT`.
-    """
+    """Check free text and remove control characters. The slot's `maximum` limits the number of characters."""
     if not isinstance(value, str):
         return reject("not_text", spec, value=show(value))
     longest = int(spec.maximum) if spec.maximum is not None else LONGEST_FREE_TEXT
@@ -140,10 +137,7 @@ def _read_ends(value: Json) -> tuple[Json, Json] | None:
 
 
 def check_range(value: Json, spec: SlotSpec) -> Verdict:
-    """Check a range in ascending order: `[low, high]`, or an object with `low` and `high`.
-
-    An open end (null) becomes the slot's limit. Without that limit, the range is rejected.
-    """
+    """Check a range, `[low, high]` or an object, in ascending order. An open end (null) becomes the slot's limit."""
     ends = _read_ends(value)
     if ends is None:
         return reject("not_range", spec)

@@ -127,10 +127,7 @@ def _read_name(written: str) -> Binding:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition on a plan's value: the value is known and not empty, zero or false.
-
-    `negated`: True to invert the condition.
-    """
+    """A condition that a plan's value is known and not empty, zero or false. `negated`: True to invert it."""
 
     binding: Binding
     negated: bool = False

@@ -333,10 +333,7 @@ class DialogueState:
 
     @classmethod
     def from_dict(cls, body: JsonObject, flow_types: FlowTypes) -> DialogueState:
-        """Create a state from the output of `serialize`, upgrading older versions.
-
-        Raises SchemaTooNew if a later release wrote the state.
-        """
+        """Create a state from JSON of this or an older version. Raises SchemaTooNew if a later release wrote it."""
         if body.get("schema_version") != SCHEMA_VERSION:
             body = upgrade(body)
         state = load(cls, {name: body[name] for name in _LOADED if name in body})

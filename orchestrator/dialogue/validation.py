@@ -152,10 +152,7 @@ def choose(text: str, spec: SlotSpec) -> str | None:
 
 
 def is_bounded_json(value: Json) -> bool:
-    """Return whether a value is JSON within the limits on nesting, number of nodes, text length and integers.
-
-    NaN and infinity are not allowed.
-    """
+    """Return whether JSON is within the limits on nesting, nodes, text length and integers, without NaN or infinity."""
     level, count = [value], 0
     for _ in range(DEEPEST_NESTING + 1):
         count += len(level)

@@ -16,10 +16,7 @@ class RememberedContext:
     async def search(
         self, tenant_id: TenantId, user_id: UserId | None, question: ContextQuestion, *, limit: int
     ) -> list[Finding]:
-        """Return the user's usual values for the requested slots, followed by passages about the question.
-
-        `limit`: maximum number of findings in total.
-        """
+        """Return the user's usual values for the requested slots, then passages, up to `limit` in total."""
         known = [] if user_id is None else await self._preferences.of_user(tenant_id, user_id)
         habits = [found for one in known if (found := _read(one, question)) is not None]
         owned = Owned(tenant_id, user_id, question.domain)

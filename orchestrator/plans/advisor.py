@@ -81,10 +81,7 @@ class Advisor:
         return draft
 
     async def search(self, first: Draft, plan: PlanFlow, context: TurnContext, room: int) -> Search[Draft]:
-        """Search for a better decomposition than `first` (PL-5). Return the finished search.
-
-        `room`: maximum number of steps.
-        """
+        """Search for a better decomposition than `first`, of up to `room` steps (PL-5). Return the finished search."""
         config = context.world.domain.config.plans
         about = {**_frame_question(context), "goal": plan.goal or context.text, "known": plan.values()}
 
@@ -120,10 +117,7 @@ class Advisor:
         )
 
     async def replan(self, plan: PlanFlow, context: TurnContext, room: int) -> JsonObject | None:
-        """Return the model's advice on the remaining steps of a plan, or None if the model fails (PL-2).
-
-        `room`: maximum number of steps.
-        """
+        """Return the model's advice on the remaining steps, at most `room`, or None if the model fails (PL-2)."""
         question: dict[str, Json] = {
             **_frame_question(context),
             "max_steps": room,
@@ -174,10 +168,7 @@ def _names(plan: PlanFlow) -> list[str]:
 
 
 async def _read_notes(context: TurnContext) -> list[str]:
-    """Return the latest scratchpad entries, including those of flows that ended in this turn.
-
-    Add the entries' labels to the session.
-    """
+    """Return the latest scratchpad entries, also of flows that ended in this turn. Add their labels to the session."""
     notes = await context.recall.notes.read(MOST_NOTES)
     for note in notes:
         join_labels(context.state, note.labels, f"a note about {note.about}")

@@ -98,10 +98,7 @@ def _adopt(plan: PlanFlow, context: TurnContext) -> Change | None:
 
 
 def _find_done(plan: PlanFlow, step: PlanStep, context: TurnContext) -> tuple[BaseFlow, EffectNote] | None:
-    """Return a completed flow outside the plan that did the step, and the note of its side effect, or None.
-
-    No later task may have changed the result.
-    """
+    """Return a completed flow outside the plan that did the step, with the note of its intact side effect, or None."""
     spec, state = context.world.domain.flows[step.dact].spec, context.state
     own = {name for name, binding in read_bindings(step).items() if binding.step is None}
     known = {name: value for name, value in resolve(plan, step).items() if name in own}

@@ -218,10 +218,7 @@ def _record(
     result: ToolResult,
     lasted_ms: float = 0.0,
 ) -> ToolResult:
-    """Record the call and its result in the turn's log, and return the result.
-
-    A call that did not begin is not recorded.
-    """
+    """Record the call and its result in the turn's log, unless the call did not begin. Return the result."""
     match result:
         case ToolData():
             status = "ok"

@@ -82,10 +82,7 @@ def _giver_of(state: DialogueState, name: str) -> BaseFlow | None:
 
 
 def _take_by_another_name(state: DialogueState, flow: BaseFlow, name: str) -> bool:
-    """Fill an empty required slot from the latest task that has a value named in `same_as`.
-
-    Return whether the slot was filled.
-    """
+    """Fill an empty required slot from the latest task with a value named in `same_as`. Return False if none has."""
     slot = flow.spec.slots[name]
     if not slot.same_as or name in flow.slots or slot.priority is not Priority.REQUIRED:
         return False

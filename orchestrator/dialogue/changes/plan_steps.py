@@ -126,11 +126,7 @@ def _stands(stack: FlowStack, plan: PlanFlow, wanted: list[BaseFlow]) -> bool:
 
 
 def add_steps(plan: PlanFlow, steps: list[PlanStep], *, after: Collection[str] | None = None) -> None:
-    """Add steps to the plan.
-
-    `after`: names of steps; the new steps come before the first unfinished step that is not among them. Default: add
-    the new steps at the end.
-    """
+    """Add steps before the first unfinished step whose name is not in `after`. Default: at the end."""
     place = len(plan.steps)
     if after is not None:
         waiting = (i for i, step in enumerate(plan.steps) if not step.is_finished and step.name not in after)
@@ -142,10 +138,7 @@ def add_steps(plan: PlanFlow, steps: list[PlanStep], *, after: Collection[str] |
 def drop_step(
     stack: FlowStack, plan: PlanFlow, step: PlanStep, note: str, now: float, *, by_user: bool = False
 ) -> bool:
-    """Drop a step: `pruned`, or `cancelled` at the user's request. Return False if the step had already finished.
-
-    `note`: the reason, as text for the user.
-    """
+    """Drop a step: `pruned`, or `cancelled` at the user's request. Return False if the step had already finished."""
     if step.is_finished:
         return False
     flow = stack.get(step.flow_id)

@@ -70,10 +70,7 @@ class Decide:
 
 @dataclass(frozen=True, slots=True)
 class Propose:
-    """An action that repeats the question and suggests the understood decision, which a “yes” then selects.
-
-    `label`: the label of the reply with this decision.
-    """
+    """An action that repeats the question and suggests a decision that a “yes” selects. `label`: the reply's label."""
 
     decision: Decision
     label: str

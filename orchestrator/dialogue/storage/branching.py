@@ -23,10 +23,7 @@ def branch_state(state: JsonObject, session_id: SessionId) -> JsonObject:
 
 
 def _go_on(flow: JsonObject, waiting: Collection[str], top: str | None) -> JsonObject:
-    """Return a copy of a flow without grants and awaited calls.
-
-    A flow in `waiting`, and its plan step, can run again. `top`: the ID of the top flow.
-    """
+    """Return a copy of a flow without grants and awaited calls. A flow in `waiting` and its plan step can run again."""
     made = {**flow}
     if "consent" in flow:
         made["consent"] = {**flow["consent"], "grant": None}

@@ -26,10 +26,7 @@ def upgrade(body: JsonObject) -> JsonObject:
 
 
 def keep_labels(wanted: JsonObject, present: JsonObject) -> JsonObject:
-    """Return the state `wanted`, which is about to be restored, with the labels of the state `present` added.
-
-    The labels stay because the scratchpad still has the labeled content.
-    """
+    """Return the state `wanted` with the labels of `present`, because the scratchpad keeps the labeled content."""
     labels = [load(LabelSource, source) for source in wanted.get("labels", ())]
     for source in present.get("labels", ()):
         add_source(labels, load(LabelSource, source))
