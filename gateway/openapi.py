@@ -20,7 +20,7 @@ can follow from any event number.
 Every error is `application/problem+json` with a stable `code`.
 """
 
-# JSON Schema of any JSON value. Requests with NUL characters are rejected.
+# JSON Schema of any JSON value without NUL characters. Parley rejects requests with NUL characters.
 ANY_JSON: JsonObject = {
     "title": "JsonValue",
     "description": "Any JSON without NUL characters.",

@@ -1,6 +1,7 @@
 """End Celery tasks that wait for a turn, with their callbacks, chain, chord and result (RT-30).
 
-When a turn ends, its waiting tasks are put in the outbox, so any worker can end them, even after a crash.
+When a turn ends, the tasks that wait for it are put in the outbox, so that any worker can end them, even after
+a crash.
 """
 
 from typing import Any, Final

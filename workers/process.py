@@ -66,7 +66,7 @@ STALLED_AFTER_LEASES = 2
 """Number of lease durations after which a stalled process exits, because it can no longer commit."""
 
 LOOK_FOR_ENDS_EVERY_S = 1.0
-"""Interval between checks for tasks whose turn ended in another process, in seconds."""
+"""Maximum interval between checks for tasks whose turn ended in another process, in seconds."""
 
 _log = get_logger(__name__)
 T = TypeVar("T")

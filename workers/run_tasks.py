@@ -68,7 +68,7 @@ def register_run_tasks(app: Celery, worker: WorkerLifecycle) -> None:
 
 
 def _conclude(task: Any, outcome: Outcome, flow: str, process: WorkerProcess) -> JsonObject:
-    """Return the task's result, or raise the exception that makes Celery fail, replace, retry or ignore it."""
+    """Return the task's result, or raise the exception with which Celery fails, replaces, retries or ignores it."""
     match outcome:
         case Ended(run_id, status, error):
             if error is not None:

@@ -181,9 +181,9 @@ class Reconciler:
     async def sweep(self) -> int:
         """Offer unclaimed sessions, wake a worker, and return the number of sessions.
 
-        If the offer has no effect, run the sessions here. An offer has no effect if a dead worker still
-        counts as awake, if Redis is unavailable, or if the wake-up message is queued behind tasks that wait
-        for a turn.
+        If the offer has no effect, run as many of the sessions here as the pool has room for. An offer has no
+        effect if a dead worker still counts as awake, if Redis is unavailable, or if the wake-up message is queued
+        behind tasks that wait for a turn.
         """
         now = asyncio.get_running_loop().time()
         if self._pool is None and now < self._left_until:

@@ -152,10 +152,10 @@ def parse_request(arguments: Mapping[str, Any]) -> QueuedTurnRequest:
 def name_arguments(
     names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any], *, follows: bool
 ) -> dict[str, Any]:
-    """Return all arguments by name. Positional arguments fill the remaining names in order.
+    """Return all arguments by name. Positional arguments fill the remaining `names` in order.
 
     `follows`: True if `args` can start with a previous task's result, which is dropped if there is one
-    argument too many. Raises InvalidInput.
+    argument too many. Raises InvalidInput if there are too many arguments.
     """
     free = [name for name in names if name not in kwargs]
     given = list(args)

@@ -53,7 +53,10 @@ class Rates:
 
 @dataclass(slots=True)
 class Access:
-    """Authentication and rate limits. If `required` is False, every caller is an operator."""
+    """Authentication and rate limits. If `required` is False, every caller is an operator.
+
+    `open_metrics`: True if metrics need no credentials on private hosts.
+    """
 
     required: bool = False
     keys: ApiKeys | None = None

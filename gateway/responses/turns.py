@@ -100,7 +100,11 @@ class FoundTurns(ResponseModel):
 
 
 class DayOfTurns(ResponseModel):
-    """Metrics for one day. `median_ms`: median time from a turn's start to its end, in milliseconds."""
+    """Metrics for one day. `median_ms`: median time from a turn's start to its end, in milliseconds.
+
+    `over_budget`: turns in which a budget refused a model call. `cost_micros`: cost of model calls, in
+    millionths of a US dollar.
+    """
 
     day: str = Field(examples=["2026-01-31"])
     turns: int
@@ -114,7 +118,10 @@ class DayOfTurns(ResponseModel):
 
 
 class TurnsOfUser(ResponseModel):
-    """Metrics for one user, or for all sessions without a user."""
+    """Metrics for one user, or for all sessions without a user.
+
+    `cost_micros`: cost of model calls, in millionths of a US dollar.
+    """
 
     user_id: str | None
     turns: int

@@ -27,7 +27,7 @@ _FILE = {"application/octet-stream": {"schema": {"type": "string", "format": "bi
 
 
 def timed_turn(record: TurnRecord) -> JsonObject:
-    """Return the turn object with the turn's kind, action, timestamps, and wait and run times in milliseconds."""
+    """Return the turn object with the additional members of `TimedTurn`."""
     return {
         **turn_object(record),
         "kind": record.input.kind.value,

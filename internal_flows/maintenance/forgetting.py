@@ -1,4 +1,4 @@
-"""`forget` and `erase_forgotten`: erasure of forgotten content from all stores (CO-4, RT-28)."""
+"""`forget` and `erase_forgotten`: erase forgotten content from all stores (CO-4, RT-28)."""
 
 from __future__ import annotations
 

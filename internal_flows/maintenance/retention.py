@@ -1,4 +1,4 @@
-"""`expire_sessions`, `prune_archive`, `prune_runtime`: deletion of old data."""
+"""`expire_sessions`, `prune_archive` and `prune_runtime`: delete old data."""
 
 from typing import Any, ClassVar
 

@@ -1,4 +1,4 @@
-"""`abandon_flows` and `repair_state`: checks of idle sessions that propose corrections."""
+"""`abandon_flows` and `repair_state`: check idle sessions and propose corrections."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Final

@@ -1,4 +1,4 @@
-"""`distil_preferences`: a user's habits, playbooks and notes, derived from conversations (CO-4)."""
+"""`distil_preferences`: infer a user's habits, playbooks and notes from conversations (CO-4)."""
 
 from itertools import groupby
 from typing import Any, ClassVar

@@ -1,4 +1,4 @@
-"""`gather_context`: a search for information that a blocked dialogue flow needs (PX-16).
+"""`gather_context`: search for information that a blocked dialogue flow needs (PX-16).
 
 Each source is one item, so that sources are searched in parallel.
 """

@@ -1,4 +1,4 @@
-"""`promote_context`: business context from a session's valuable findings (CO-4)."""
+"""`promote_context`: store a session's valuable findings as business context (CO-4)."""
 
 from typing import Any, ClassVar
 

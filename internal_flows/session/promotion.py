@@ -30,7 +30,7 @@ _LASTING = re.compile(
 
 
 def is_lasting(sentence: str) -> bool:
-    """Return True if the sentence is a user's statement of a lasting fact about themselves."""
+    """Return True if the sentence looks like a user's statement of a lasting fact about themselves."""
     return bool(_LASTING.search(sentence)) and not sentence.rstrip().endswith("?")
 
 

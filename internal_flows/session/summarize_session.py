@@ -1,4 +1,4 @@
-"""`summarize_session`: proposes a rolling summary of a session to its session lane (IF-12).
+"""`summarize_session`: propose a rolling summary of a session to its session lane (IF-12).
 
 A model writes the summary and lists findings worth keeping. Without a model, the summary consists of the most
 representative sentences.

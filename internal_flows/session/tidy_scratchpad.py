@@ -1,4 +1,4 @@
-"""`tidy_scratchpad`: cleanup of a session's scratchpad after valuable entries were promoted."""
+"""`tidy_scratchpad`: clean up a session's scratchpad after its valuable entries were promoted."""
 
 from typing import Any, ClassVar
 

@@ -37,7 +37,7 @@ class RunCanvas:
     async def send(self, hints: Sequence[Hint], *, root: str | None = None) -> None:
         """Send ready runs with their successors. Raises Unavailable.
 
-        `root`: ID of the root task that the new tasks refer to. Default: chosen by Celery.
+        `root`: root task ID for the new tasks, or None to let Celery choose the ID.
         """
         first = [hint.run_id for hint in hints]
         series = find_series(first, await self._runs.behind(first))
@@ -61,7 +61,7 @@ class RunCanvas:
             raise Unavailable(f"The result backend does not respond: {error}") from error
 
     def shares(self, request: Any, run_id: str, flow: str, urgency: Urgency, count: int) -> Any:
-        """Return the chord that replaces a run's task: `count` tasks for items, then the run's task again.
+        """Return the chord that replaces a run's task: `count` tasks for items, then the task again for `after_all`.
 
         `request`: the request of the run's task.
         """

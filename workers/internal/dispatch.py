@@ -26,10 +26,7 @@ class Dispatcher:
         self._later: set[asyncio.Task[None]] = set()
 
     def send(self, hints: Sequence[Hint], *, root: str | None = None) -> None:
-        """Send runs together in the background, after the longest of their delays.
-
-        `root`: ID of the root task that the new tasks refer to. Default: chosen by Celery.
-        """
+        """Send runs together in the background, after the longest of their delays. `root`: as in `RunCanvas.send`."""
         if hints:
             self._do_later(self._send(hints, root))
 

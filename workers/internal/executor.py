@@ -106,10 +106,10 @@ class RunExecutor:
     async def run(
         self, run_id: str, flow: str, *, carried: frozenset[str] = frozenset(), root: str | None = None
     ) -> Outcome:
-        """Execute a run until it ends or this task cannot continue it.
+        """Execute a run until it ends or this task cannot continue it. Return its outcome.
 
         `carried`: IDs of the runs that Celery sends after this task. The executor sends all other released
-        runs. `root`: ID of the root task that the new tasks refer to.
+        runs. `root`: root task ID for the tasks of these other runs, or None to let Celery choose the ID.
         """
         while True:
             claim = await self._claim(run_id, flow)

@@ -26,7 +26,7 @@ class ProgressEvents:
     async def publish(self, facts: RunFacts) -> None:
         """Publish a run's progress to its session, if any, at most once per second.
 
-        If the store is unavailable, only log this.
+        If the store is unavailable, only log a warning.
         """
         if facts.session_id is None or not self._is_due(facts.run_id):
             return

@@ -35,7 +35,7 @@ async def start_runs(
 def start_requested(executor: RunExecutor) -> Deliver:
     """Return an outbox delivery function that starts the background flows that turns request.
 
-    The outbox keeps a message until its runs are stored. Invalid requests are only logged.
+    The outbox keeps a message until its runs are stored. Invalid requests are logged and dropped.
     """
 
     async def deliver(message: OutboxMessage) -> None:
