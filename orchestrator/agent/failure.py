@@ -56,7 +56,10 @@ WORTH_ANOTHER_TRY = frozenset(
 
 
 async def _reroute(turn: RunningTurn, modules: Modules, flow: BaseFlow, ending: Recover) -> bool:
-    """Switch to the policy's fallback flow, or to a flow that NLU finds. Return False if neither is possible."""
+    """Switch to the policy's fallback flow, or to a flow that NLU finds.
+
+    Return False if neither is possible, or if the turn has already switched `max_recovery_attempts` times.
+    """
     if turn.reroutes >= turn.context.world.domain.config.resilience.max_recovery_attempts:
         return False
     target, slots = ending.target, dict[str, Mention]()

@@ -25,7 +25,7 @@ MOST_TOLD = 6
 
 
 def hand_over(context: TurnContext, cause: str) -> None:
-    """Request an operator unless a request is pending, and tell the user."""
+    """Request an operator unless a request is pending, and tell the user. `cause`: the reason, for the operator."""
     state = context.state
     waits = waits_for_person(state)
     if not waits:

@@ -111,7 +111,10 @@ def _labels(changes: Sequence[Change], kind: ChangeKind) -> list[str]:
 
 
 def begin_step(context: TurnContext, flow: BaseFlow) -> None:
-    """Fill a step's slots with the plan's current values when the step first runs."""
+    """Fill a plan step's empty slots with the plan's values before the step first runs.
+
+    Do nothing for other flows.
+    """
     plan = context.state.stack.plan_of(flow)
     step = plan.step_of(flow.flow_id) if plan is not None else None
     if plan is None or step is None or flow.progress.begun:

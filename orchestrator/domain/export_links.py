@@ -37,7 +37,7 @@ class ExportLink:
 
 
 def read_link(token: str) -> tuple[ExportLink, bytes] | None:
-    """Parse a path, without its prefix, to the link and the unverified signature.
+    """Parse the path of an export, without `PREFIX`. Return the link and its unverified signature.
 
     Return None if the path is malformed.
     """

@@ -50,7 +50,10 @@ class GuardedInput:
 
 
 def read_guarded_inputs(schema: JsonObject) -> tuple[GuardedInput, ...]:
-    """Return the inputs that a valid schema marks with `x-guardrail`, and optionally with `x-statements`."""
+    """Return the inputs that a valid schema marks with `x-guardrail`.
+
+    `x-statements` lists the SQL statements that an input permits. Default: SELECT.
+    """
     return tuple(
         GuardedInput(
             name,

@@ -83,7 +83,10 @@ class LocaleForms:
         return format_decimal(value, locale=self._numbers)
 
     def money(self, value: float, currency: str) -> str:
-        """Format an amount with two decimals, or without decimals if it is an integer."""
+        """Format an amount with two decimals, or without decimals if it is an integer.
+
+        `currency`: an ISO 4217 code, or an empty string for an amount without currency.
+        """
         from babel.numbers import format_currency, format_decimal  # noqa: PLC0415
 
         is_whole = float(value).is_integer()

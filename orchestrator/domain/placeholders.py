@@ -46,7 +46,10 @@ def fill_placeholders(
     give_variable: Callable[[str], str],
     give_credential: Callable[[str], str] = lambda name: f"${{user.{name}}}",
 ) -> str:
-    """Fill in the placeholders, without expanding placeholders in the values."""
+    """Replace each placeholder with the value that a function returns for its name.
+
+    Placeholders in the values are not expanded. Default: credential placeholders stay unchanged.
+    """
 
     def give(match: re.Match[str]) -> str:
         if match["credential"]:

@@ -52,7 +52,7 @@ class Registry:
 
     @property
     def tables(self) -> dict[str, tuple[str, ...]]:
-        """Return the columns by table name, for all tables that code can use (PX-10)."""
+        """Return the columns by table name, for all tables that model-written code can use (PX-10)."""
         found = dict(self._tables)
         for values in self.own.values():
             for name, metadata in values.items():

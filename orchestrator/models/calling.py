@@ -175,7 +175,8 @@ class ModelCaller:
     ) -> ChatReply:
         """Return a complete answer, and publish its tool calls while they stream.
 
-        If the stream breaks off, request the answer again without streaming, unless the error is final.
+        If the stream breaks off within the answer, request the answer again without streaming, unless the
+        error is final.
         """
         text, finish_reason, usage, opaque = "", FinishReason.STOP, None, None
         calls: dict[int, ToolCall] = {}

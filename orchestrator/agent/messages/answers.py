@@ -71,7 +71,10 @@ def act(context: TurnContext, entry: Ambiguity, deed: Deed) -> None:
 
 
 def close(context: TurnContext, entry: Ambiguity, *, told: bool) -> None:
-    """Close a question without acting on it. `told`: True to acknowledge the user's “no”."""
+    """Close a question without acting on it.
+
+    `told`: True to acknowledge the user's “no” and continue the running task.
+    """
     context.state.ambiguity.resolve(entry)
     if told:
         context.tell(NoticeKind.DECLINED)

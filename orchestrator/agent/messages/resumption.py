@@ -30,7 +30,7 @@ _COMMON = frozenset(
 
 
 def find_words(text: str) -> frozenset[str]:
-    """Return the distinctive words of a text, case-folded."""
+    """Return the words of a text, case-folded, without common words and single characters."""
     words = _WORDS.findall(text.replace("_", " ").casefold())
     return frozenset(word for word in words if len(word) > 1 and word not in _COMMON)
 
@@ -48,7 +48,10 @@ def match_words(mentioned: frozenset[str], flow: BaseFlow) -> frozenset[str]:
 
 
 def score(matched: frozenset[str], flow: BaseFlow, now: float, intent: str | None = None) -> float:
-    """Return the sum of three weights: matching words, recency of the interruption, and matching intent."""
+    """Return the sum of three weights: matching words, recency of the interruption, and matching intent.
+
+    `now`: Unix seconds. `intent`: the intent of the user's message, or None.
+    """
     since = flow.interrupted_at if flow.interrupted_at is not None else flow.started_at
     minutes = max(0.0, now - since) / 60
     return (

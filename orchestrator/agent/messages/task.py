@@ -151,7 +151,7 @@ def _is_beyond_plan(step: BaseFlow | None, values: JsonObject) -> bool:
 
 
 def _drop_declined(context: TurnContext, active: BaseFlow) -> None:
-    """Cancel a task whose offer the user declined, so that the offer isn't repeated."""
+    """Cancel the active task if the user declined its offer, so that the offer isn't repeated."""
     question = context.state.ambiguity.current
     declined = question is not None and question.about.declined and active.plan_id is None
     if declined and question is not None and question.flow_id == active.flow_id:
@@ -166,7 +166,10 @@ def _limit(context: TurnContext) -> DepthLimit | None:
 
 
 def _refuse(context: TurnContext, reached: LimitReached, wanted: Dact, labels: Labels) -> None:
-    """Ask which task to stop because the stack is full, or ask the user to finish a task first (FS-12)."""
+    """Refuse a task because the stack is full (FS-12).
+
+    As the domain configures, ask which task to stop, or ask the user to finish a task first.
+    """
     active = context.state.stack.active
     if reached.strategy is OnLimit.ASK_USER:
         follow_up: JsonObject = {"then": wanted, "slots": plain_values(labels)}

@@ -144,7 +144,7 @@ def _explain(model: type[BaseModel], mistake: Any) -> str:
 
 
 def shorten(value: Json) -> str:
-    """Return a value's representation for a message, cut to about 60 characters."""
+    """Return a value's representation for a message, cut to at most 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "…"
 
