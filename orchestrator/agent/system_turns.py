@@ -223,8 +223,10 @@ def _abandon(state: DialogueState, change: JsonObject, now: float, *, fresh: boo
 
 
 def _repair(before: JsonObject, change: JsonObject, *, fresh: bool) -> Verdict:
-    """Apply a repair if the state hasn't changed since the proposal, and the repair makes exactly the proposed
-    changes."""
+    """Apply a repair.
+
+    The session must be unchanged since the proposal, and the repair must make exactly the proposed changes.
+    """
     if not fresh:
         return Verdict(Decision.DROPPED, "The session has changed in the meantime.")
     mended, wrong = repair(before) if before else ({}, [])

@@ -58,7 +58,7 @@ ReasoningEffort = Literal["none", "minimal", "low", "medium", "high"]
 
 
 class ModelPrice(Section):
-    """Price per million tokens, in US dollars."""
+    """Prices per million prompt tokens and per million completion tokens, in US dollars."""
 
     prompt: NonNegativeFloat
     completion: NonNegativeFloat

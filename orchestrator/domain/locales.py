@@ -143,7 +143,10 @@ def forms_of(tag: str, language: str) -> LocaleForms:
 
 
 def forms_for(locale: str | None, language: str) -> LocaleForms | None:
-    """Return a locale's formats. Default: the language's formats, or None if it is English or unknown."""
+    """Return a locale's formats. Default: the formats of the language.
+
+    Return None if no locale is given and the language is English or unknown.
+    """
     if locale is None and (language == ENGLISH or not _is_known(language)):
         return None
     return forms_of(locale or language, language)

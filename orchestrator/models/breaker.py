@@ -111,7 +111,7 @@ class CircuitView:
 
 
 def advance(circuit: Circuit, event: CircuitEvent, now: float) -> Circuit:
-    """Return the circuit after an event. Raise IllegalTransition if its state doesn't allow the event."""
+    """Return the circuit after an event. Raises IllegalTransition if the circuit's state doesn't allow the event."""
     state = TRANSITIONS.get((circuit.state, event))
     if state is None:
         raise IllegalTransition(f"Circuit event {event} is not allowed in state {circuit.state}.")

@@ -208,7 +208,7 @@ def worst_usage(request: ChatRequest) -> Usage:
 
 
 def prompt_tokens(request: ChatRequest) -> int:
-    """Estimate the number of tokens in messages, tools and schema. Tends to overestimate."""
+    """Estimate the number of tokens in messages, tools and schema. The estimate tends to be too high."""
     characters = sum(len(message.content) for message in request.messages)
     characters += sum(len(call.arguments) for message in request.messages for call in message.tool_calls)
     characters += sum(len(tool.description) + len(str(tool.parameters)) for tool in request.tools)

@@ -50,7 +50,7 @@ def read_secret_file(name: str) -> str | None:
 
 
 def environment_secrets() -> frozenset[str]:
-    """Return all secrets in the environment, even if the settings are invalid."""
+    """Return all secrets in the environment, even if a file that contains a secret cannot be read."""
     try:
         environment = read_environment()
     except ConfigurationError:

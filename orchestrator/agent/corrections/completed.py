@@ -191,7 +191,7 @@ def start_change(
 
 
 def _fit(spec: FlowSpec, done: BaseFlow, known: JsonObject, wanted: JsonObject) -> JsonObject | None:
-    """Return slot values for the task `spec`, or None if a wanted value fits no slot."""
+    """Return slot values for a flow of type `spec`, or None if a wanted value fits no slot."""
     values: JsonObject = {name: known[name] for name in spec.slots if known.get(name) is not None}
     for name, value in wanted.items():
         called = {name, f"{done.dact}.{name}"}

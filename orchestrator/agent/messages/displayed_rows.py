@@ -36,7 +36,10 @@ def talk_about_rows(context: TurnContext, understood: Understanding) -> bool:
 
 
 def show_requested_fields(context: TurnContext, understood: Understanding) -> bool:
-    """Show requested fields of the current row, or of all rows. Return False if no fields were requested."""
+    """Show requested fields of the current row, or of all rows.
+
+    Return False if the current row has no requested field.
+    """
     listed, row = context.state.find_current_rows(), context.state.find_current_row()
     asked = [name for name in understood.rows.fields if row.get(name) is not None]
     currency = str(row.get("currency", ""))

@@ -91,7 +91,11 @@ def _resembles(done: BaseFlow, labels: Labels) -> bool:
 
 
 def start_task(context: TurnContext, dact: Dact, labels: Labels) -> None:
-    """Push a flow, or resume the open flow of its type, and fill its slots from the message (FS-9, FS-10)."""
+    """Push a flow, or resume the open flow of its type, and fill its slots from the message (FS-9, FS-10).
+
+    If the open flow waits and the message changes nothing, report what the flow waits for. If the stack is
+    full, refuse the task.
+    """
     stack = context.state.stack
     flow_type = context.world.domain.flows[dact]
     active = stack.active

@@ -95,7 +95,10 @@ def _find_offered(context: TurnContext) -> list[FlowId | None]:
 
 
 def _note_work(context: TurnContext, understood: Understanding, offered: Collection[FlowId | None]) -> None:
-    """Record the message in the active flow, and defer the message's further requests."""
+    """Record the message in the active flow, and defer the message's further requests.
+
+    If the interpretation is doubtful, the flow then requires a confirmation for every side effect.
+    """
     active = context.state.stack.active
     if understood.later:
         put_off(context, understood.later)
