@@ -68,7 +68,7 @@ def _name_call(context: TurnContext, flow: BaseFlow) -> str:
 
 
 def stop_waiting(context: TurnContext, flow: BaseFlow) -> None:
-    """Void a flow's approvals. If the flow is parked, unpark it, because its pending call has changed (PX-17)."""
+    """Void a flow's approvals because its values change, and unpark the flow if it is parked (PX-17)."""
     context.state.void_approvals(flow.flow_id)
     if flow.status in PARKED:
         context.state.stack.approve(flow, context.now, reason="the call awaiting approval has changed")

@@ -61,7 +61,7 @@ def _answer_unknown(context: TurnContext) -> None:
 
 
 def _explain(context: TurnContext) -> None:
-    """Explain the requested slot and why it is needed."""
+    """Explain what the active flow's open question asks for, and why. If there is no such question, say so."""
     entry, flow = context.state.ambiguity.current, context.state.stack.active
     if flow is None or entry is None or entry.flow_id != flow.flow_id:
         context.tell(NoticeKind.CLARIFICATION, slot=None, description=None, purpose="")

@@ -22,7 +22,7 @@ async def archive(turn: RunningTurn, modules: Modules) -> None:
 
 
 def keep_recent(turn: RunningTurn, modules: Modules) -> None:
-    """Keep flows that left the stack in this turn in the state, with the rows and tables that they display."""
+    """Add the flows that left the stack in this turn to the state, with the rows and tables that they display."""
     state = turn.context.state
     known = {flow.flow_id for flow in state.completed}
     left = state.archive(

@@ -85,7 +85,7 @@ NOTES = "notes"
 
 
 def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
-    """Serialize the state, compare it with the stored state, and build the commit."""
+    """Add the message and the reply to the state, compare it with the stored state, and build the commit."""
     answer = turn.answer
     assert answer is not None
     state, context = turn.context.state, turn.context
@@ -208,7 +208,10 @@ def _outbox(turn: RunningTurn, size: int) -> tuple[OutboxEntry, ...]:
 
 
 def _notes(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
-    """Return the turn's scratchpad entries, which are stored after its commit (RT-14)."""
+    """Return an outbox message with the turn's scratchpad entries, if any.
+
+    They are stored after the commit (RT-14).
+    """
     state = turn.context.state
     flows = [
         flow for flow in (*turn.context.changes.finished, *state.stack.flows) if flow.progress.scratchpad
@@ -232,7 +235,10 @@ def find_due(state: DialogueState, size: float = math.inf) -> bool:
 
 
 def _long_enough(state: DialogueState, covered: int, bound: int) -> bool:
-    """Return whether this turn's text crosses a multiple of `bound`, in characters since the last summary."""
+    """Return whether the text since the last summary reached a multiple of `bound` characters in this turn.
+
+    `covered`: the last turn that the summary covers.
+    """
     before = latest = 0
     for message in state.history.messages:
         if message.turn == state.turn:
