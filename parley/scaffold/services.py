@@ -14,5 +14,5 @@ class Notes(Service):
         return await self.records.create("notes", call.idempotency_key, note)
 
     async def find(self, topic: str) -> JsonObject:
-        """Return all notes on a topic."""
+        """Return the notes on a topic, at most 100."""
         return {"notes": [*await self.records.find("notes", {"topic": topic})]}

@@ -84,7 +84,7 @@ class StreamedWords:
 
 
 def listen(client: Client, session_id: str, words: StreamedWords) -> None:
-    """Collect the session's tokens and answers in a background thread."""
+    """Pass the session's streamed text and answers to `words`, in a background thread."""
 
     def follow() -> None:
         # Without events, answers arrive in one piece. The conversation reports a lost gateway.

@@ -62,7 +62,7 @@ def make_repair(client: Client, session: str, change: JsonObject, why: str | Non
 def read_change(words: list[str], result: str = "{}") -> JsonObject:
     """Parse a repair from command-line arguments. `result`: JSON result of a call that the repair marks as done.
 
-    Raises InvalidInput if the repair is unknown or incomplete.
+    Raises InvalidInput if the repair is unknown or incomplete, or `result` is not JSON.
     """
     name, *given = words
     wanted = FORMS.get(name)
