@@ -38,7 +38,7 @@ class _Open(dict[str, Json]):
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """The result of a check. `mistakes`: errors of templates that fail. `hints`: undefined names in templates."""
+    """The result of rendering templates. `mistakes`: errors of templates that fail. `hints`: undefined names."""
 
     mistakes: list[Problem]
     hints: list[str]

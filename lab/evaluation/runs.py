@@ -153,7 +153,7 @@ def find_run(said: str, folder: Path) -> JsonObject:
 
 
 def read_bounds(said: Sequence[str]) -> dict[str, float]:
-    """Parse minimum scores such as ``slot_f1=0.9``, or ``0.95`` for the share of turns as expected.
+    """Parse minimum scores such as ``slot_f1=0.9``, or ``0.95`` for the share of turns that meet their expectations.
 
     Raises:
         InvalidInput: a value is not a number.
