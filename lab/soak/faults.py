@@ -16,7 +16,7 @@ LONGEST_FREEZE_S = 20.0  # maximum freeze, longer than a lease
 
 
 TURN_WORKERS = ("worker", "turns-")
-"""Name prefixes of the processes that run turns."""
+"""The name prefixes of processes that run turns."""
 
 
 @dataclass(frozen=True, slots=True)
