@@ -288,8 +288,8 @@ class FlowStack:
     def find_abandoned(self, older_than: float, now: float) -> list[BaseFlow]:
         """Return tasks that have waited longer than `older_than` seconds (FS-13).
 
-        A plan is as recent as its most recent flow, and never stale while one of its flows is Active. Waits
-        for an approval or a result have their own limits.
+        A plan has waited as long as its most recent flow. Tasks with a flow that is Active, or awaits an
+        approval or a result, are omitted.
         """
         return [task for task in self.tasks() if self._waited(task, now) > older_than]
 
@@ -327,7 +327,8 @@ class FlowStack:
 
         The new flow takes over the plan, the turns, and the values that its slots accept. If a flow of that
         type already waits on the stack, the waiting flow is resumed instead, and only its empty slots are
-        filled (FS-10).
+        filled (FS-10). Raises IllegalTransition if no flow is Active or the Active flow already has that
+        type.
         """
         old = self.active
         if old is None:

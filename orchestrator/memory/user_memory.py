@@ -82,7 +82,7 @@ class UserMemory:
         return {"remembered": said, "lasting": call.user_id is not None}
 
     async def recall(self, call: ToolCall, about: str = "") -> list[JsonObject]:
-        """Return all memories, or the memories that match `about`, if given."""
+        """Return all memories, or those that match `about`, if given. Rules that come from a note are omitted."""
         known = await self._store.of_user(call.tenant_id, owner_of(call.user_id, call.home))
         shown = [one for one in _find(known, about) if not _is_of_note(one)]
         return [

@@ -117,7 +117,7 @@ class Advisor:
         )
 
     async def replan(self, plan: PlanFlow, context: TurnContext, room: int) -> JsonObject | None:
-        """Return the model's advice on the remaining steps, at most `room`, or None if the model fails (PL-2)."""
+        """Return the model's advice on the remaining steps, or None if it fails (PL-2). `room`: maximum step count."""
         question: dict[str, Json] = {
             **_frame_question(context),
             "max_steps": room,
@@ -168,7 +168,7 @@ def _names(plan: PlanFlow) -> list[str]:
 
 
 async def _read_notes(context: TurnContext) -> list[str]:
-    """Return the latest scratchpad entries, also of flows that ended in this turn. Add their labels to the session."""
+    """Return the latest scratchpad entries, with those of flows ended in this turn. Add their labels to the session."""
     notes = await context.recall.notes.read(MOST_NOTES)
     for note in notes:
         join_labels(context.state, note.labels, f"a note about {note.about}")

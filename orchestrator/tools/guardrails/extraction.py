@@ -75,7 +75,7 @@ def _strip_prose(text: str, language: Language) -> str:
 
 
 def _python_of(text: str) -> str:
-    """Return the text from the first line that looks like Python to the last paragraph that still parses."""
+    """Return the text from the first line that looks like Python, without final paragraphs that prevent parsing."""
     start = _PYTHON_START.search(text)
     if start is None or _parses(text):
         return text
