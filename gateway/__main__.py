@@ -24,7 +24,8 @@ from orchestrator.telemetry.logs import set_up_logging
 from orchestrator.turns.submission import MAX_INPUT_BYTES
 
 LOOPBACK = "127.0.0.1"
-# A WebSocket message slightly over the input limit gets an error. A larger one closes its socket unread.
+# Twice the input limit, so that a message slightly over the input limit gets an error. A message over this
+# maximum closes its socket before it is buffered.
 MAX_SOCKET_MESSAGE_BYTES = 2 * MAX_INPUT_BYTES
 
 

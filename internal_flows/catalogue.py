@@ -52,8 +52,8 @@ def sort_out(
 ) -> tuple[list[type[InternalFlow]], dict[str, list[Problem]]]:
     """Return the valid flows, and the problems of the invalid flows, by flow name (IF-15).
 
-    Flows that depend on an invalid flow are also invalid. `tools`: names of the available tools, or None to
-    accept any tool.
+    Flows that depend on an invalid flow, and further definitions of the same name, are also invalid. `tools`:
+    names of the available tools, or None to accept any tool.
     """
     off: dict[str, list[Problem]] = {}
     good: dict[str, type[InternalFlow]] = {}

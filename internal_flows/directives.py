@@ -52,7 +52,10 @@ class RedoRun:
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class BeforeAllResponse:
-    """Overrides for the whole run. `data`: the value of `run.data` in later stages."""
+    """Overrides for the whole run. `data`: the value of `run.data` in later stages.
+
+    `inputs` and `options` are unchanged if they are not given.
+    """
 
     inputs: list[Json] | NotGiven = NOT_GIVEN
     options: JsonObject | NotGiven = NOT_GIVEN
@@ -61,7 +64,10 @@ class BeforeAllResponse:
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class DataResponse:
-    """Overrides for one item. `data`: passed to `work` and `output`. Default: the item's input."""
+    """Overrides for one item. `data`: passed to `work` and `output`. Default: the item's input.
+
+    `input` and `options` are unchanged if they are not given.
+    """
 
     input: Json | NotGiven = NOT_GIVEN
     options: JsonObject | NotGiven = NOT_GIVEN

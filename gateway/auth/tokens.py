@@ -87,7 +87,7 @@ def _secret_key(secret: str) -> dict[str | None, tuple[Any, str]]:
 def _key_set(text: str | None) -> dict[str | None, tuple[Any, str]]:
     """Return the supported public keys of a key set with their algorithms, by ``kid``.
 
-    Raises ConfigurationError if there are none.
+    Raises ConfigurationError if the key set is invalid or has no supported key.
     """
     try:
         described = orjson.loads(text or "")["keys"]

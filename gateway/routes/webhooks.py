@@ -39,7 +39,7 @@ async def rotate_secret(webhooks: TheWebhooks, tenant: TheTenant) -> responses.W
 
 @router.get("/failing", response_model=list[responses.FailingFeed])
 async def list_failing(webhooks: TheWebhooks, tenant: TheTenant, limit: Limit = 100) -> list[Feed]:
-    """List feeds whose delivery fails or was abandoned. Each webhook has one feed per session."""
+    """List feeds with failing or abandoned deliveries. A feed is one session's events for one webhook."""
     return await webhooks.failing(tenant, limit=limit)
 
 

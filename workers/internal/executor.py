@@ -264,7 +264,8 @@ class RunExecutor:
     async def _do_phase(self, claim: RunClaim) -> RunEnd | InShares | Later | None:
         """Execute `before_all` or `after_all`.
 
-        Return the run's end, its shares, a deferral, or None if the run can continue in this process.
+        Return the run's end, `InShares` if several tasks can share the items, a deferral, or None if the run can
+        continue in this process.
         """
         facts = claim.facts
         if claim.attempts > self._max_attempts:

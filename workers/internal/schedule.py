@@ -70,7 +70,7 @@ class Firing:
         self._closed = False
 
     def fire_due(self) -> int:
-        """Fire due jobs and return their number. If a store is unavailable, log a warning and return 0."""
+        """Fire due jobs and return their number. If the stores or flows are not usable, log why and return 0."""
         fired, condition = 0, Condition.READY
         try:
             fired = self._runner.run(self._fire_due())

@@ -28,7 +28,10 @@ Series: TypeAlias = "tuple[GraphNode | Fork, ...]"
 
 
 def find_series(first: Sequence[str], nodes: Iterable[GraphNode]) -> list[Series]:
-    """Return the series that start with the runs `first`. `nodes`: these runs and all runs behind them."""
+    """Return the series that start with the runs `first`.
+
+    `nodes`: the runs `first` and all their direct and indirect successors.
+    """
     graph = {node.run_id: node for node in nodes}
     return _grow([graph[run_id] for run_id in first if run_id in graph], graph)
 
