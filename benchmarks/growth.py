@@ -1,7 +1,7 @@
 """Measure a turn's cost as state, queue and idle sessions grow: `make bench-growth` (RT-19).
 
 Parley runs an agent that does only the benchmark's work. For growing states, a hand-written Celery task is measured
-too. Rounds are interleaved.
+for comparison. Rounds are interleaved.
 """
 
 import asyncio

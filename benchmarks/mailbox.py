@@ -8,7 +8,7 @@ QUEUE = "by_hand"
 TASK = "by_hand.run"
 DONE = "hand:done"
 PROCESSES = 2
-"""Number of prefork processes, each of which runs one turn at a time. Larger concurrency uses threads instead."""
+"""Number of prefork processes, each of which runs one turn at a time. Higher concurrency uses threads instead."""
 TABLES = (
     """CREATE TABLE IF NOT EXISTS by_hand_sessions
        (session_id text PRIMARY KEY, version bigint NOT NULL, state text NOT NULL)""",

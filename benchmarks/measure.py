@@ -32,7 +32,10 @@ class Measurement:
 
 
 class Phase:
-    """A measurement of the workers, and of the stores started by this process, until `end` is called."""
+    """A measurement of workers and stores, from the creation of this object until `end` is called.
+
+    The stores must be child processes of this process.
+    """
 
     def __init__(self, workers: list[psutil.Process]) -> None:
         children = psutil.Process().children()

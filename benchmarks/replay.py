@@ -63,7 +63,7 @@ async def hold_all(running: Stores, count: int, counted: Callable[[int, int], No
 
 
 def conversations(domain: str) -> Iterator[tuple[str, ConversationEntry]]:
-    """Yield the test conversations of a built-in domain that have no configuration, with the domain's name."""
+    """Yield a built-in domain's test conversations that use its default configuration, each with the domain's name."""
     for path in sorted((ROOT / "domains" / domain / "evaluations").glob("*.yaml")):
         yield from ((domain, one) for one in read_file(path).conversations if not one.config)
 

@@ -23,10 +23,10 @@ COUNTS = (1, 2, 3)
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of turn.
+    """A kind of turn, and the load to measure it.
 
-    `wait_s`: simulated model latency in seconds. `lanes`: number of concurrent sessions per process. `sessions`: number
-    of sessions, enough to use all processes evenly. `turns`: number of turns per session.
+    `wait_s`: simulated model latency in seconds. `lanes`: maximum number of concurrent sessions per process.
+    `sessions`: number of sessions, enough to use all processes evenly. `turns`: number of turns per session.
     """
 
     wait_s: float

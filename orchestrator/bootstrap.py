@@ -105,7 +105,7 @@ class Ports:
     """The adapters of one process, for use on its event loop.
 
     Args:
-        flows_database: separate connections to the same database, with the rights of session flows.
+        flows_database: separate connections to the same database, with the rights of a session's background flows.
         closing: the exit stack for resources that are opened later.
         summary_refresh: updates summaries and memories on demand, or None if the process can't start runs.
     """

@@ -1,7 +1,7 @@
 """The data of a turn.
 
 `TurnContext` has the turn's inputs and collects its results. Modules write to `TurnChanges`, which are
-discarded if the turn fails, and to `TurnLog`, which is kept. RES generates the `Answer` from these.
+discarded if the turn fails, and to `TurnLog`, which is kept. RES generates the `Answer` from the context.
 """
 
 from collections.abc import Mapping

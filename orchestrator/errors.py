@@ -107,7 +107,7 @@ class TurnCancelled(ParleyError):
 
 
 class Overtaken(TurnCancelled):
-    """A newer message changes or cancels the task. `takes_back`: True if it withdraws the whole turn."""
+    """A newer message changes or cancels the task. `takes_back`: True if the message withdraws the whole turn."""
 
     code = "overtaken"
 

@@ -172,7 +172,7 @@ class Methods(OperatorMethods[One, Many]):
         return self._get("sessions", session_id, "state", epoch=epoch)
 
     def effects(self, session_id: str, limit: int = 200) -> Many:
-        """List the side effects of a session's tool calls, oldest first."""
+        """List the side effects of a session's tool calls, least recently changed first."""
         return self._get("sessions", session_id, "effects", limit=limit)
 
     def approvals(

@@ -78,7 +78,7 @@ class Engine:
         """Run a query.
 
         Raises:
-            ToolFailure: timeout, or validation_error with the database's reason.
+            ToolFailure: timeout after `longest_s` seconds, or validation_error with the database's message.
         """
         with self._cursor() as cursor:
             cursor.execute(sql)

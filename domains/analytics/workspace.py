@@ -73,7 +73,10 @@ class Sheet:
 
 
 class Workspace:
-    """An owner's base tables and saved tables, by name."""
+    """The tables of a user or session: base tables and saved tables.
+
+    `owner`: the result of `owner_of`. `sheets`: the tables by name.
+    """
 
     def __init__(self, records: Records, owner: str, saved: list[JsonObject]) -> None:
         self.records = records

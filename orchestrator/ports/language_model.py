@@ -105,7 +105,7 @@ class EndpointProfile:
 class Opaque:
     """An answer in its provider's format, with signatures and encrypted reasoning.
 
-    Only the endpoint that created the answer receives `body`. Others receive the message's other fields.
+    Only the endpoint that created the answer receives `body`. Other endpoints receive the message's other fields.
     """
 
     endpoint: str

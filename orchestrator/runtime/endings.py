@@ -17,7 +17,7 @@ NO_CHANGE = b"{}"
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An attempt with changes to commit, also if the turn was stopped."""
+    """An attempt with changes to commit. The turn may have been stopped."""
 
     commit: TurnCommit
 

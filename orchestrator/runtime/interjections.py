@@ -1,7 +1,7 @@
-"""Mid-turn messages: classify them, and stop the running turn if they change or cancel its task (RT-5).
+"""Classification of mid-turn messages, which stop the running turn if they change or cancel its task (RT-5).
 
-The journal calls `listen` before each call with a side effect, and the lane runner calls it when leases are
-renewed.
+The journal calls `listen` before a call with a side effect. The lane runner calls it when a lease renewal reports a
+new message or a cancellation.
 """
 
 from orchestrator.errors import Overtaken, TurnCancelled

@@ -66,7 +66,7 @@ class Meaning(Enum):
     TAKES_BACK = auto()
     """The message withdraws the running turn, as if it had never been sent."""
     NOTHING = auto()
-    """Small talk or a question. Later messages may still matter."""
+    """Small talk or a question, which doesn't affect the turn. The next message is classified too."""
     WAITS = auto()
     """The message and all later messages must wait."""
 
@@ -74,7 +74,7 @@ class Meaning(Enum):
 Hear: TypeAlias = Callable[[Any, Work], Awaitable[Meaning]]
 """A function that classifies a mid-turn message. Its first argument is the second item of `Journal.at_work`.
 
-It has no side effects and makes no calls.
+The function has no side effects and makes no calls.
 """
 
 
@@ -120,6 +120,9 @@ class Journal:
         effect: Effect | None = None,
     ) -> Json | UnknownOutcome | NotBegun:
         """Return the recorded result of a step, or run the step and record its result.
+
+        Return an UnknownOutcome if an earlier call may have had the side effect, or NotBegun for a tool call after the
+        turn was stopped. Errors of `run` are raised.
 
         Args:
             key: identifies the step within the turn, for example ``tool:flight_book:1``. The same in

@@ -92,7 +92,10 @@ def _chain_of(error: BaseException) -> Generator[BaseException]:
 
 
 def _without_words(message: str, error: BaseException) -> str:
-    """Return a log message in which the texts of the error and its causes are replaced with their types."""
+    """Return a log message in which `name_error` replaces the texts of the error and its causes.
+
+    Texts of Parley's own errors are kept.
+    """
     for each in _chain_of(error):
         if not isinstance(each, ParleyError) and str(each):
             message = message.replace(repr(each), name_error(each)).replace(str(each), name_error(each))

@@ -76,7 +76,10 @@ class Caller:
         return claimed or (self.name if self.known else None)
 
     def decider(self, claimed: str | None) -> str:
-        """Return who decided an approval: the caller's user. Operators and backends can claim another name."""
+        """Return the name to record as an approval's decider.
+
+        For a user, it is the user's ID. For operators and backends, it is `claimed` or the caller's name.
+        """
         if self.only_user is not None:
             return self.only_user
         return claimed or self.name

@@ -14,7 +14,7 @@ PERSON = ToolId("person")
 
 class ApprovalStatus(StrEnum):
     PENDING = "pending"
-    """Undecided. A pending approval that expires counts as denied."""
+    """Undecided, or expired before a decision but not closed yet."""
     GRANTED = "granted"
     DENIED = "denied"
     EXPIRED = "expired"
@@ -92,7 +92,7 @@ class Decision:
     by_operator: bool = False
 
     def suffices(self, *, operator_only: bool) -> bool:
-        """Return whether the decider is permitted to make this decision."""
+        """Return whether the decider may make this decision. Only operators can grant `operator_only` approvals."""
         return self.by_operator or not self.granted or not operator_only
 
     @property

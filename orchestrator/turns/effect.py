@@ -70,7 +70,7 @@ class LedgerEntry:
     result: Json = None
     at: datetime | None = None
     of_session: SessionId | None = None
-    """The session that made the call, if a fork inherited the entry."""
+    """The session that made the call, if `session_id` is a fork that inherited the entry, or None."""
 
 
 def fingerprint_effect(

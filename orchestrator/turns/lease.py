@@ -138,7 +138,7 @@ class TurnCommit:
         snapshot: True if the history also stores the full state.
         approvals: approvals requested in this turn.
         signals: predictions, checks, calls and recoveries during the turn, for evaluation (CO-6).
-        outline: the outline of `state`, or None if the turn did not change the outline.
+        outline: a summary of `state` for maintenance flows, or None if the turn did not change the summary.
     """
 
     status: TurnStatus

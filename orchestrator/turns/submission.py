@@ -46,7 +46,10 @@ IdempotencyKey = Annotated[str, StringConstraints(min_length=1, max_length=255, 
 
 @dataclass(frozen=True, slots=True)
 class _NamesInSchema:
-    """A JSON schema annotation that lists the valid names at the time of generation."""
+    """An annotation that lists a string's valid values in the JSON Schema.
+
+    `names`: returns the values when the schema is generated.
+    """
 
     names: Callable[[], Iterable[str]]
 

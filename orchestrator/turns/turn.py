@@ -263,10 +263,10 @@ SAFE_REPLIES: Mapping[TurnStatus, Saying] = {
     TurnStatus.FAILED: say("turn_failed"),
     TurnStatus.REJECTED: say("turn_rejected"),
 }
-"""Replies that users receive instead of an error."""
+"""Replies to turns without an answer, by status."""
 
 ACTED_REPLY = say("turn_acted")
-"""The reply to turns that called tools with side effects."""
+"""The reply to turns without an answer that called tools with side effects."""
 
 
 def unanswered(
@@ -280,9 +280,9 @@ def unanswered(
     *,
     acted: bool = False,
 ) -> JsonObject:
-    """Return the turn object of a canceled, failed, rejected or quarantined turn, with a safe reply.
+    """Return the turn object of a canceled, failed, rejected or quarantined turn, with its reply from `SAFE_REPLIES`.
 
-    `acted`: True if tools with side effects were called. `word`: renders the reply in the user's language.
+    `acted`: True to reply that tools with side effects were called. `word`: renders the reply in the user's language.
     """
     return {
         "session_id": session_id,

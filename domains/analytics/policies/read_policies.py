@@ -61,7 +61,7 @@ class Chart(TablePolicy):
 
 
 def _leave_unfitting_table(run: Execution) -> None:
-    """Clear a table that was inherited from an earlier flow, if only another table has the named columns."""
+    """Clear a table inherited from an earlier flow if it lacks the named columns and a base table has them."""
     held = run.flow.slots.get("table")
     named = {str(run.value(slot)) for slot in _COLUMNS if run.value(slot) is not None}
     if held is None or held.source is not SlotSource.INHERITED or not named:

@@ -57,7 +57,7 @@ def digest_of(document: NewDocument) -> str:
 
 
 def name_document(document: NewDocument) -> str:
-    """Return a document's ID, derived from owner, domain and content so that duplicates share it."""
+    """Return a document's ID, derived from user, domain, title and text so that duplicates have the same ID."""
     owner = f"{document.domain}\0{document.user_id or ''}\0{digest_of(document)}"
     return f"doc_{hashlib.sha256(owner.encode()).hexdigest()[:24]}"
 
