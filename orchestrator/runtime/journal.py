@@ -121,12 +121,10 @@ class Journal:
     ) -> Json | UnknownOutcome | NotBegun:
         """Return the recorded result of a step, or run the step and record its result.
 
-        Return an UnknownOutcome if an earlier call may have had the side effect, or NotBegun for a tool call after the
-        turn was stopped. Errors of `run` are raised.
+        Return UnknownOutcome if an earlier call may have had the side effect, or NotBegun if a stop prevents a tool call.
 
         Args:
-            key: identifies the step within the turn, for example ``tool:flight_book:1``. The same in
-                all attempts.
+            key: identifies the step in all attempts of the turn, for example ``tool:flight_book:1``.
             kind: ``model`` or ``tool``.
             request: the call's input, to detect that a key is reused for a different call.
             run: makes the call. Receives the idempotency key.
