@@ -121,15 +121,13 @@ class Journal:
     ) -> Json | UnknownOutcome | NotBegun:
         """Return the recorded result of a step, or run the step and record its result.
 
-        Return UnknownOutcome if an earlier call may have had the side effect, or NotBegun if a stop prevents a tool call.
-
         Args:
             key: identifies the step in all attempts of the turn, for example ``tool:flight_book:1``.
             kind: ``model`` or ``tool``.
             request: the call's input, to detect that a key is reused for a different call.
             run: makes the call. Receives the idempotency key.
             idempotent: True if the call can be repeated. If False, its start is recorded first.
-            effect: the intended side effect, if any. A side effect that already happened is not repeated.
+            effect: the intended side effect, if any. If it has happened, or may have happened, it is not repeated.
 
         Raises:
             StepMismatch: the journal has a different request with this key.
