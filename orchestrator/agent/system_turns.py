@@ -252,7 +252,6 @@ async def go_on(turn: RunningTurn, modules: Modules) -> None:
 
 
 def _find(turn: RunningTurn) -> BaseFlow | None:
-    """Return the flow that waits for this turn's findings, or None."""
     payload = (turn.work.input.action or {}).get("payload")
     given = payload if is_object(payload) else {}
     wanted = (given.get("flow_id"), given.get("run_id"))

@@ -148,7 +148,10 @@ class ModelCaller:
     async def stream(
         self, request: ChatRequest, call: CallContext, log: CallLog
     ) -> AsyncGenerator[ChatDelta, None]:
-        """Stream an answer. Raises the errors of `complete`. Does not retry after text or tool calls have arrived."""
+        """Stream an answer.
+
+        Raises the errors of `complete`. An answer that has begun to arrive is not requested again.
+        """
         choices = self._choices(request)
         has_begun = False
 

@@ -105,7 +105,6 @@ def check_ending(reason: FinishReason | None) -> CutOff | Withheld | None:
 
 
 def validate_object(reply: ChatReply, shape: Shape) -> Judgement[JsonObject]:
-    """Validate an answer that must be a JSON object matching the schema."""
     value = read_json(reply.text)
     if isinstance(value, dict):
         mismatch = shape.mismatch(value)

@@ -111,7 +111,6 @@ def _move(context: TurnContext, plan: PlanFlow, step: PlanStep, change: PlanChan
 
 
 def _lacks(plan: PlanFlow, step: PlanStep) -> PlanStep | None:
-    """Return an unfinished step that must run before `step`, or None."""
     needed = (plan.step_named(name) for name in step.needs)
     return next((other for other in needed if other is not None and not other.is_finished), None)
 

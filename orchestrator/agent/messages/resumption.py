@@ -42,7 +42,6 @@ def _is_same_word(left: str, right: str) -> bool:
 
 
 def match_words(mentioned: frozenset[str], flow: BaseFlow) -> frozenset[str]:
-    """Return the mentioned words that occur in the flow's name or description."""
     known = find_words(f"{flow.dact} {flow.spec.description}")
     return frozenset(word for word in mentioned if any(_is_same_word(word, other) for other in known))
 

@@ -66,7 +66,6 @@ def _changes_the_offer(context: TurnContext, dact: Dact, labels: Labels) -> bool
 
 
 def _find_done(context: TurnContext, dact: Dact) -> BaseFlow | None:
-    """Return the latest completed task of this type that has committed effects, or None."""
     acted = {note.flow_id for note in context.state.effects if note.is_done}
     done = (flow for flow in context.state.completed if flow.flow_id in acted)
     return next((flow for flow in reversed([*done]) if flow.dact == dact), None)

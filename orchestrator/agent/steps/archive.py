@@ -95,7 +95,6 @@ def as_archived(flow: BaseFlow) -> ArchivedFlow:
 
 
 def _trace(turn: RunningTurn, completed: list[BaseFlow]) -> JsonObject:
-    """Return the turn's trace entry: the kind of message and the completed flows."""
     entry: JsonObject = {"turn": turn.context.state.turn}
     if turn.context.changes.understanding is not None:
         entry["kind"] = turn.context.changes.understanding.kind.value

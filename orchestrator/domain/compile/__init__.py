@@ -35,8 +35,6 @@ POLICY_FILES: Mapping[str, Family] = {f"{family.value.lower()}_policies.py": fam
 
 @dataclass(frozen=True, slots=True)
 class PolicyCode:
-    """A policy class defined in a file under `policies/`."""
-
     file: str
     cls: type
 
@@ -197,7 +195,6 @@ def _check_commands(
 def _check_credentials(
     config: DomainConfig, tools: Mapping[ToolId, ToolSpec], file: SourceFile, problems: Problems
 ) -> None:
-    """Check that domain.yaml declares the credentials that tools name."""
     for tool_id, tool in tools.items():
         texts: Mapping[str, str] = tool.options.get("headers") or {}
         for header, text in texts.items():

@@ -55,7 +55,6 @@ class Vocabulary:
 def compile_flows(
     entries: Mapping[str, FlowEntry], vocabulary: Vocabulary, file: SourceFile, problems: Problems
 ) -> dict[Dact, FlowSpec]:
-    """Compile all flows, and check the flows against each other."""
     if len(entries) > MAX_FLOWS:
         problems.add(file, ("flows",), f"there are {len(entries)} flows; a domain has at most {MAX_FLOWS}")
     daxes = {dact: check_dax(dact, entry, vocabulary, file, problems) for dact, entry in entries.items()}
@@ -114,7 +113,6 @@ def add_edges(spec: FlowSpec, flows: Iterable[FlowSpec], tools: Mapping[ToolId, 
 
 
 def _check_events(entries: Mapping[str, FlowEntry], file: SourceFile, problems: Problems) -> None:
-    """Check that each event starts only one flow."""
     holders: dict[str, str] = {}
     for dact, entry in entries.items():
         for index, name in enumerate(entry.events):
@@ -139,7 +137,10 @@ class _FlowCheck:
         return self.problems.check_known(self.file, ("flows", self.dact, *path), name, known, kind)
 
     def check_references(self, flows: Mapping[str, FlowEntry], given: Collection[str]) -> None:
-        """Check the flow's references. `given`: the outputs of all flows, as ``output`` and ``flow.output``."""
+        """Check the flow's references, examples, slots and tools.
+
+        `given`: all flows' outputs, as ``output`` and ``flow.output``.
+        """
         if self.entry.intent is None:
             self._add(("intent",), f"is missing; choose one of {', '.join(self.vocabulary.intents)}")
         else:

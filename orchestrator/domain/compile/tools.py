@@ -19,7 +19,6 @@ Services = Mapping[str, Any]
 def compile_tools(
     file: SourceFile, services: Services, resilience: Resilience, problems: Problems
 ) -> dict[ToolId, ToolSpec]:
-    """Compile the manifest, and check it against services.py."""
     entries = problems.read(ToolsFile, file, (), file.body).tools
     known = {name for entry in entries.values() for name in _names(entry)}
     for tool_id, entry in entries.items():
@@ -95,7 +94,6 @@ def _check_later(tool_id: str, entry: ToolEntry, file: SourceFile, problems: Pro
 
 
 def _check_rows(tool_id: str, entry: ToolEntry, file: SourceFile, problems: Problems) -> None:
-    """Check that the output schema declares the rows, with their key and fields."""
     if entry.rows is None:
         return
     path = ("tools", tool_id, "rows")
