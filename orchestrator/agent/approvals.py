@@ -73,9 +73,9 @@ def _find_approval(context: TurnContext, target: str | None, named: str | None) 
 
 
 async def _decide(context: TurnContext, approval: PendingApproval, *, granted: bool) -> None:
-    """Record the decision and act on it. If the approval was already decided, act on the earlier decision.
+    """Record the decision and act on it. If the approval was decided earlier, act on the earlier decision.
 
-    If the user grants what only an operator can grant, show the request again.
+    If the user grants what only an operator can grant, show the request again. A missing approval is void.
     """
     decision = Decision(granted, context.ids.user_id or "the user", now=context.now)
     record = await context.journal.decide_approval(approval.approval_id, decision)

@@ -63,7 +63,11 @@ class Verdict:
 
 
 async def resume_with_findings(turn: RunningTurn, modules: Modules) -> tuple[Step, ...] | TurnCommit:
-    """Return the steps that resume the waiting flow, or a commit if no flow can be resumed."""
+    """Return the steps that resume the waiting flow.
+
+    If no flow waits for the findings, or another flow is active, return a commit without a reply. In the
+    second case, the waiting flow gets the findings.
+    """
     flow, gathering = _find(turn), modules.ports.gather
     if flow is not None and gathering is not None and turn.context.state.stack.active is None:
         return go_on, carry_out, archive

@@ -124,7 +124,10 @@ class PromptEngineer:
         return self.can_answer(None)
 
     def can_answer(self, prompt_id: str | None) -> bool:
-        """Return True if a model for this prompt is available. `prompt_id`: None for the default model."""
+        """Return True if a model for this prompt, or its fallback, accepts requests.
+
+        `prompt_id`: None for the default model.
+        """
         return self._caller.can_answer(prompt_id)
 
     @property

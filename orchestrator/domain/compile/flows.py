@@ -94,9 +94,9 @@ def check_dax(
 
 
 def add_edges(spec: FlowSpec, flows: Iterable[FlowSpec], tools: Mapping[ToolId, ToolSpec]) -> FlowSpec:
-    """Return the flow with its edge flows.
+    """Return `spec` with its edge flows.
 
-    Default: up to three look-ups that share at least two acts with it (FS-5).
+    Default: up to three look-ups that share at least two acts with the flow (FS-5).
     """
     if spec.edge_flows or spec.family in _WITHOUT_EDGES:
         return spec
