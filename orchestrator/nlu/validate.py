@@ -237,7 +237,7 @@ class Validation:
         return mention if judged.value is mention.value else replace(mention, value=judged.value)
 
     def _find_own(self, mention: Mention, slot: SlotSpec, context: NluContext) -> Mention | None:
-        """Find one of the session's own values by its name, or by a misspelling that isn't a known entity."""
+        """Return the session's own value with this name, or None. The name may be misspelled, but not a known entity."""
         own = context.own.get(slot.entity or "")
         if not own:
             return None

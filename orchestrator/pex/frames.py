@@ -179,7 +179,7 @@ class FrameWriter:
 
 
 def redraw_schema(data: JsonObject) -> JsonObject:
-    """Return the JSON Schema of the model's answer for this data."""
+    """Return the JSON Schema of the model's answer. `data`: the results from which the model can choose a field."""
     return closed(
         display_type=one_of(DISPLAY_TYPES),
         field=one_of_or_null(data),

@@ -140,7 +140,7 @@ def make_unlikely(setup: ReaderSetup) -> Reader:
 
 
 _WORD = re.compile(r"(?<!\w)[^\W\d_]+(?:['’][^\W\d_]+)*(?!\w)")
-"""Letters without adjacent digits: a reference such as UW7Z5W has no language."""
+"""A word without digits, because a reference such as UW7Z5W has no language."""
 _READ = 1_000
 _FEW_WORDS = 4
 _SCRIPTS: dict[str, str] = {

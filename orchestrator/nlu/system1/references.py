@@ -96,7 +96,7 @@ class Message:
 
 
 def find_reference(message: Message) -> Reference | None:
-    """Return the rows that a message may refer to, or None if it is long or contains no reference."""
+    """Return the rows that a message may refer to, or None if the message is long or contains no reference."""
     if len(message.utterance.words) > 12 or not message.shown.rows:
         return None
     return next((found for find in _WAYS if (found := find(message)) is not None), None)

@@ -130,7 +130,10 @@ async def call_guarded(
 
 
 def _note_query(run: Execution, tool: Tool, arguments: JsonObject, answer: GuardedAnswer) -> None:
-    """Remember a read-only SQL query that ran or can be repaired, so that a repair can replace it (AG-6)."""
+    """Remember a read-only SQL query that ran or can be repaired, so that a repair can replace it (AG-6).
+
+    Forget the last query if its failure can't be repaired, or if another tool returns results.
+    """
     is_query = len(tool.guarded) == 1 and tool.guarded[0] == GuardedInput(tool.guarded[0].name, Language.SQL)
     if tool.has_effect or not is_query:
         if isinstance(answer, ToolData):

@@ -152,7 +152,7 @@ def cue_phrases(slot: SlotSpec) -> list[list[str]]:
 
 
 def find_booleans(utterance: Utterance, slots: Mapping[str, SlotSpec]) -> dict[str, Mention]:
-    """Return values for the yes-or-no slots that a message mentions. `slots`: yes-or-no slots by name."""
+    """Return values for those of the yes-or-no `slots` that a message mentions."""
     found: dict[str, Mention] = {}
     words = utterance.words
     for slot in slots.values():

@@ -81,7 +81,7 @@ class Gazetteer:
         return self._by_kind.get(kind, {}).get(key_of(text), ())
 
     def mark_main(self, kind: str, key: str, *values: Json) -> None:
-        """Record the values that users most often mean by a misspelled form of this name."""
+        """Record the main values of the name `key`, which users most often mean if they misspell it."""
         self._main.setdefault(kind, {})[key] = values
 
     def repair(self, kind: str, text: str) -> Reading | None:
