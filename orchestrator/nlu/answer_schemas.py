@@ -44,7 +44,6 @@ def understanding_schema(flows: Sequence[FlowSpec]) -> JsonObject:
 
 
 def another_flow_schema(flows: Sequence[FlowSpec]) -> JsonObject:
-    """Return the schema for choosing another flow after a failure."""
     return closed(
         flows=_scored(flows),
         slots=slot_pairs(slot_specs(flows), input_names(flows)),
@@ -168,7 +167,6 @@ def _scored(flows: Iterable[FlowSpec]) -> JsonObject:
 
 
 def slot_pairs(slots: dict[str, tuple[SlotSpec, ...]], inputs: Collection[str]) -> JsonObject:
-    """Return the schema for a list of names and values of slots and flow inputs."""
     names = list(dict.fromkeys((*slots, *inputs)))
     if not names:
         return list_of(closed(name={"type": "string"}), 0)

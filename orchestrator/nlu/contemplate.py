@@ -115,5 +115,4 @@ def _score(flow: FlowSpec, request: FailedRequest, likelihood: float) -> float:
 
 
 def _carry(context: NluContext, flow: FlowSpec) -> dict[str, Mention]:
-    """Return the active flow's values that `flow`, its replacement, has slots for."""
     return {name: Mention(value) for name, value in context.values.items() if name in flow.slots}

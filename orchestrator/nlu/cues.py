@@ -47,7 +47,6 @@ _PATTERNS: Final = {
 
 
 def find_cues(text: str) -> frozenset[Cue]:
-    """Return the cues in an English message."""
     found = {cue for cue, pattern in _PATTERNS.items() if pattern.search(text)}
     if asks_for_another(text):
         found.add(Cue.OTHER_ROW)

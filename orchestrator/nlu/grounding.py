@@ -231,7 +231,6 @@ def _number_of(value: Json) -> float | None:
 
 
 def _names(text: str, value: Json) -> bool:
-    """Return whether a text contains a value's words, consecutively and in order."""
     words = key_of(str(value))
     return bool(words) and f" {words} " in f" {key_of(text)} "
 

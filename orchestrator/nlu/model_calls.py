@@ -229,7 +229,6 @@ def _write_day(context: NluContext) -> str:
 
 
 def _write_history(context: NluContext) -> list[JsonObject]:
-    """Return the summary and the latest messages, oldest first."""
     return [{"role": one.role, "text": one.text} for one in context.history.with_summary(_MESSAGES)]
 
 
@@ -251,7 +250,6 @@ def _name(written: str) -> str:
 
 
 def _clean(value: Json) -> Json:
-    """Remove control and invisible characters from all text in a value."""
     if isinstance(value, str):
         return clean(value)
     if is_list(value):

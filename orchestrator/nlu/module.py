@@ -236,7 +236,7 @@ class NLU:
         return {name: mention.value for name, mention in grounded.items() if mention.value is not None}
 
     def _prefer_possible(self, reading: Reading, context: NluContext) -> Reading:
-        """Return the local classifier's interpretation if the model's flow or task does not exist, or else `reading`."""
+        """Return the local classifier's interpretation if the model's flow or task doesn't exist, or else `reading`."""
         second = reading.second
         if second is None:
             return reading

@@ -45,7 +45,6 @@ class Phrase:
 
     @cached_property
     def places(self) -> dict[str, list[range]]:
-        """Return the word ranges of each slot's value, by slot name."""
         return {name: self._places_of(mention) for name, mention in self.slots.items()}
 
     def _places_of(self, mention: Mention) -> list[range]:

@@ -81,7 +81,6 @@ class PlainAnswers:
         ).succeeds
 
     def refuses(self, text: str) -> bool:
-        """Return whether the whole message is a plain “no”."""
         return _consists(_read(text), self._refuse, self._around, NO_OFFER)
 
 

@@ -101,6 +101,5 @@ class ReaderSetup:
 
     @property
     def assistant(self) -> str:
-        """Return a description of the assistant, for prompts."""
         config = self.domain.config
         return f"{config.persona.name}. {config.description}".strip()

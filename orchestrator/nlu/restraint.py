@@ -179,7 +179,6 @@ def _without(utterance: Utterance, moods: Mapping[int, Mood]) -> str:
 
 
 def _phrases(utterance: Utterance, moods: Mapping[int, Mood], wanted: Iterable[Mood]) -> Iterable[str]:
-    """Return the text of each run of tokens in the `wanted` moods."""
     wanted = set(wanted)
     first = None
     for place in range(len(utterance.words) + 1):

@@ -145,7 +145,6 @@ def find_asked_fields(text: str, fields: Iterable[str], nouns: Collection[str] =
 
 
 def _names_something_else(said: str, known: Collection[str]) -> bool:
-    """Return whether a question names a thing that is not a known field or row."""
     for clause in filter(_ASKS.search, _CLAUSES.split(said)):
         words = tokenize(clause).words
         known_at = [not word.isalnum() or _is_known(word, known) for word in words]

@@ -223,7 +223,6 @@ def _with_ordinals(known: frozenset[str], phrase: Phrase, context: NluContext) -
 
 
 def _unknown(understood: Understanding, words: Iterable[str]) -> Understanding:
-    """Return an `UNKNOWN` interpretation without slots, which names the unused words."""
     return Understanding(MessageKind.UNKNOWN, understood.source, understood.text, not_understood=tuple(words))
 
 

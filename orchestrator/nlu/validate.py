@@ -237,7 +237,7 @@ class Validation:
         return mention if judged.value is mention.value else replace(mention, value=judged.value)
 
     def _find_own(self, mention: Mention, slot: SlotSpec, context: NluContext) -> Mention | None:
-        """Return the session's own value with this name, or None. The name may be misspelled, but not a known entity."""
+        """Return the session's own value with this name, or None. A misspelled name must not be a known entity."""
         own = context.own.get(slot.entity or "")
         if not own:
             return None
@@ -335,7 +335,6 @@ def _begins(spec: FlowSpec, named: KeysView[str], context: NluContext) -> bool:
 
 
 def _is_day(value: str) -> bool:
-    """Return whether a value is a date in the slot format, ``YYYY-MM-DD``."""
     try:
         return date.fromisoformat(value).isoformat() == value
     except ValueError:

@@ -99,8 +99,6 @@ SHORT_TEXT = 200  # characters; longer results of earlier tools are not stored w
 
 
 class Skills(Protocol):
-    """A runner of a domain's skills."""
-
     def can_run(self, dact: Dact) -> bool:
         """Return whether the domain has a skill for this flow and a model is available."""
         ...

@@ -179,7 +179,6 @@ class FrameWriter:
 
 
 def redraw_schema(data: JsonObject) -> JsonObject:
-    """Return the JSON Schema of the model's answer. `data`: the results from which the model can choose a field."""
     return closed(
         display_type=one_of(DISPLAY_TYPES),
         field=one_of_or_null(data),
@@ -189,7 +188,6 @@ def redraw_schema(data: JsonObject) -> JsonObject:
 
 
 def _describe(value: Json) -> Json:
-    """Describe a value with an example, in enough detail to choose a form."""
     if is_list(value):
         return {"rows": len(value), "first": value[:2]}
     return value if isinstance(value, (int, float, bool)) else str(value)[:200]

@@ -70,7 +70,6 @@ def _close_answered_questions(run: Execution) -> None:
 
 
 def _keep_latest_question(run: Execution) -> None:
-    """Close all open questions of a flow except the latest."""
     handler = run.context.state.ambiguity
     mine = [entry for entry in handler.open if entry.flow_id == run.flow.flow_id]
     for entry in mine[:-1]:

@@ -69,7 +69,6 @@ def draw(rows: Json, title: str = "", chart_type: str | None = None) -> Drawn | 
 
 
 def _read_columns(rows: list[JsonObject]) -> dict[str, str]:
-    """Return the columns that can be drawn, with their Vega-Lite types."""
     columns: dict[str, str] = {}
     for name in rows[0]:
         values = [value for row in rows[:LOOKED_AT] if (value := row.get(name)) is not None]

@@ -14,7 +14,6 @@ SUFFIX = ".md.j2"
 SAYING = "say."
 """The prefix of template names for sayings."""
 LANGUAGES = {"en": "English", "de": "German", "es": "Spanish", "fr": "French", "it": "Italian", "nl": "Dutch"}
-"""English names of languages, by code."""
 _FOLDER = files("orchestrator.res") / "templates"
 _SAYINGS = "sayings.toml"
 

@@ -152,7 +152,6 @@ class Templates:
         return text.strip()
 
     def _word_all(self, value: Json) -> Json:
-        """Render a saying, or the sayings in a list or dictionary."""
         if isinstance(value, Saying):
             return self.word(value)
         if value.__class__ is dict:

@@ -80,7 +80,6 @@ def show_money(value: Json, currency: str = "") -> str:
 
 
 def show_number(value: Json) -> str:
-    """Format a number with separators, such as 1,200."""
     forms = forms_in_use.get()
     return f"{value:,}" if forms is None or not isinstance(value, int | float) else forms.number(value)
 
@@ -214,7 +213,6 @@ def _show_number(value: Json) -> Json:
 
 
 def _make_gerund(verb: str) -> str:
-    """Return the gerund of a regular verb: ``book`` → ``booking``."""
     if verb.endswith("e") and not verb.endswith(("ee", "ye", "oe")):
         return f"{verb[:-1]}ing"
     if len(verb) == 3 and verb[-1] not in "aeiouwxy" and verb[-2] in "aeiou":

@@ -38,7 +38,6 @@ class AddedSteps:
         self._verbs = frozenset(request_verbs(setup.flows.values()))
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
-        """Interpret a message as a new step, or return None if the message isn't a request for the plan."""
         text, plan = message.english, context.plan
         if plan is None or len(text) > _LONGEST:
             return None

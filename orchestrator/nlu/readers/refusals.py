@@ -41,7 +41,6 @@ class Rules:
     own: frozenset[str] = frozenset()
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
-        """Reject a message that fails a check, or return None if it passes all checks."""
         for rejection, fails in self.checks:
             if fails(self, message, context):
                 text = message.raw[:_SHOWN] if rejection is Rejection.TOO_LONG else message.text
@@ -61,7 +60,6 @@ def count_tokens(text: str) -> int:
 
 
 def _says_nothing(_rules: Rules, message: Message, _context: NluContext) -> bool:
-    """Return whether a message has no letters, numbers or currency signs."""
     text = message.english[:2_000]
     return not any(map(str.isalnum, text)) and "Sc" not in map(unicodedata.category, text)
 

@@ -66,7 +66,6 @@ class TrainedModels(Protocol):
 
 
 def train_once(kept: TrainedModels | None, key: str, train: Callable[[], LinearModel]) -> LinearModel:
-    """Load the model stored under the key, or train and store it."""
     if kept is None:
         return train()
     content = kept.get(key)
@@ -106,7 +105,6 @@ def _versions() -> tuple[str, ...]:
 
 
 def pack(model: LinearModel, key: str) -> bytes:
-    """Serialize a model in NumPy's format, with names as JSON."""
     about = {"key": key, "labels": model.labels, "names": list(model.places)}
     arrays: dict[str, Any] = {
         "about": np.frombuffer(orjson.dumps(about), dtype=np.uint8),

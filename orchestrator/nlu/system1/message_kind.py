@@ -130,8 +130,6 @@ class Evidence:
 
 
 class Decider:
-    """A classifier of message kinds for one domain."""
-
     def __init__(self, extractor: Extractor, likely: float, flows: Mapping[Dact, FlowSpec]) -> None:
         self.extractor = extractor
         self.likely = likely
@@ -300,7 +298,6 @@ def _begins_with(evidence: Evidence, slot: str) -> bool:
 
 
 def _changes(mentions: Mapping[str, Mention], values: Mapping[str, object]) -> bool:
-    """Return whether a filled slot would get another value."""
     return any(
         name in values and (mention.value != values[name] or mention.value is None)
         for name, mention in mentions.items()
@@ -327,7 +324,6 @@ def asks_something(words: Sequence[str], candidates: Iterable[Candidate]) -> boo
 
 
 def is_proposal(words: Sequence[str]) -> bool:
-    """Return whether a question begins with “how about” or “what about”."""
     start = _begin_of_question(words)
     return tuple(words[start : start + 2]) in _PROPOSALS
 

@@ -118,7 +118,6 @@ class System1(Learnt):
         return {dact: shares.get(f"{FLOW}{dact}", 0.0) for dact in self.flows}
 
     def slots_for(self, text: str, flow: FlowSpec, context: NluContext) -> dict[str, Mention]:
-        """Return a cleaned message's values for the slots of a given flow."""
         return Case(self, text, context).find_slots(flow)
 
 

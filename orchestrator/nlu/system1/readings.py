@@ -88,7 +88,6 @@ class Case:
 
     @cached_property
     def probabilities(self) -> Mapping[str, float]:
-        """Return the classifier's probabilities by label, independent of the context."""
         return self.system1.classifier.classify(self.utterance, self.candidates)
 
     @cached_property
@@ -237,7 +236,6 @@ def _read_plan_value(case: Case) -> Reading | None:
 
 
 def _conclude(case: Case) -> Reading:
-    """Return an interpretation with the classifier's kind and the values found."""
     evidence, kind, context = case.evidence, case.kind, case.context
     share, flows = case.weighed.share, evidence.weighed.flows
     understand = partial(Understanding, source=Source.SYSTEM1, text=case.utterance.text, flows=flows)

@@ -216,7 +216,6 @@ class SlotAssigner:
         *,
         is_only: bool,
     ) -> list[_Guess]:
-        """Return the slots that a candidate may fill, each with a score for the evidence."""
         words = utterance.words
         named = _find_named(words, candidate.first, possible, known.names)
         before, cued = words[: candidate.first][-1:], self._find_cued(words, candidate, possible)

@@ -95,7 +95,6 @@ def _lines_of_user(context: TurnContext) -> list[JsonObject]:
 
 
 def _texts(value: Json) -> Iterator[str]:
-    """Yield all strings in a nested value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, (dict, list)):
@@ -141,7 +140,6 @@ def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: 
 
 
 def present_to_user(context: TurnContext, approval: PendingApproval) -> None:
-    """Show the user which call waits for an approval, and why."""
     spec = context.world.domain.tools.get(approval.tool_id)
     approval.put(context.state.turn)
     context.tell(
@@ -156,7 +154,6 @@ def present_to_user(context: TurnContext, approval: PendingApproval) -> None:
 
 
 def needs_operator(context: TurnContext, spec: ToolSpec) -> bool:
-    """Return whether only an operator can approve this tool."""
     return (spec.approval or context.world.domain.config.approvals.by) == "operator"
 
 

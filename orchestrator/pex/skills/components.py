@@ -58,7 +58,6 @@ COMPONENTS = (
 
 
 async def use_component(run: Execution, name: str, arguments: JsonObject) -> Json:
-    """Run the built-in tool `name` with valid arguments, and return its result."""
     match name:
         case "context_coordinator":
             return _read_history(run, arguments.get("turns", DEFAULT_TURNS))

@@ -117,7 +117,6 @@ class SkillRunner:
 
 
 def _failure_of(error: ModelUnavailable | ModelOutputInvalid | BudgetExceeded) -> Failure:
-    """Convert a model error to a failure with a message for the user."""
     match error:
         case ModelFiltered() | ModelRefused():
             message = WITHHELD
@@ -142,7 +141,6 @@ class _Loop:
     shape: FinishShape
     open_words: OpenWords
     streamed: StreamedText | None = None
-    """The text that is streamed while the model writes it, or None."""
     transcript: list[ChatMessage] = field(default_factory=list[ChatMessage])
     rounds: int = 0
     draft: Success | None = None

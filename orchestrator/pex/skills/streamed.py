@@ -51,5 +51,4 @@ class StreamedText:
         return text if isinstance(text, str) else ""
 
     async def take_back(self) -> None:
-        """Withdraw the text of a rejected result."""
         await self._words.take_back()

@@ -39,7 +39,6 @@ def say_found(run: Execution) -> str:
 
 
 def _sum_up(value: Json) -> str:
-    """Return the size of a list or an object, or the shortened text of another value."""
     if not isinstance(value, (str, int, float)):
         if is_list(value):
             return f"({len(value)} rows)"

@@ -84,7 +84,6 @@ async def _recall(run: Execution) -> None:
 
 
 async def _look_up(run: Execution) -> None:
-    """Fill missing slots from documents, and report the sources."""
     flow, finder = run.flow, run.context.recall.document_finder
     if finder is None or not flow.needs_to_think():
         return

@@ -220,7 +220,6 @@ def _offer_approval(response: Response) -> None:
 
 
 def _approval_options(context: TurnContext) -> list[Option]:
-    """Return the replies for a call that waits for an approval."""
     top = context.state.stack.top
     waiting = [entry for entry in context.state.approvals if top is not None and entry.flow_id == top.flow_id]
     return [

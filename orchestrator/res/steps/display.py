@@ -158,7 +158,6 @@ def _read_fields(frame: Frame, context: TurnContext) -> Mapping[str, JsonObject]
 
 
 def _label(name: str, fields: Mapping[str, JsonObject]) -> str:
-    """Return a field's display name, with its unit if it has one."""
     declared = fields.get(name, {})
     label, unit = declared.get("title") or name_slot(name), declared.get("x-unit")
     return f"{label} ({unit})" if unit else str(label)

@@ -118,7 +118,6 @@ def _report_degraded(response: Response) -> None:
 
 
 def context_of(context: TurnContext, flow: BaseFlow) -> JsonObject:
-    """Return the variables for a flow's template."""
     data = context.changes.findings.get(flow.flow_id, {})
     frame = context.changes.frames.get(flow.flow_id)
     registry, now = context.world.registry, context.local_now

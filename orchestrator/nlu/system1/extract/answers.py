@@ -63,7 +63,6 @@ def read_answer(utterance: Utterance, slot: SlotSpec, gazetteer: Gazetteer, toda
 
 
 def in_list(mention: Mention, slot: SlotSpec) -> Mention:
-    """Return the mention with its value in a list, if the slot takes a list."""
     is_single = type_name(slot) in LISTS and mention.value is not None and not is_list(mention.value)
     return replace(mention, value=[mention.value]) if is_single else mention
 

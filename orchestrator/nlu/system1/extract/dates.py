@@ -225,7 +225,6 @@ def _read_first_of(match: re.Match[str], today: date) -> Reading:
 
 
 def _one_of(days: list[date], today: date) -> Reading:
-    """Return the days from today on, as candidates if there are several."""
     values = tuple(day.isoformat() for day in days if day >= today)
     return Reading(values[0]) if len(values) == 1 else Reading(candidates=values)
 

@@ -21,8 +21,6 @@ class Reading(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A span of characters with its reading by one extractor."""
-
     start: int
     end: int
     kind: str

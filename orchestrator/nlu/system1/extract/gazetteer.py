@@ -112,7 +112,6 @@ class Gazetteer:
         return isinstance(value, str | int | float) and value in self._canonical.get(kind, ())
 
     def names(self, kind: str) -> Mapping[str, tuple[Json, ...]]:
-        """Return all normalized names of a kind with their values."""
         return self._by_kind.get(kind, {})
 
     def _search(self, kind: str, key: str) -> tuple[tuple[Json, ...], bool]:
@@ -140,7 +139,6 @@ def is_code(value: Json) -> bool:
 
 
 def reading_of(values: tuple[Json, ...]) -> Reading:
-    """Return a reading with the only value, or with several values as candidates."""
     return Reading(values[0]) if len(values) == 1 else Reading(candidates=values)
 
 

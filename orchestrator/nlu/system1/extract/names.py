@@ -43,7 +43,6 @@ def find_names(utterance: Utterance, common: frozenset[str], typed: list[Found])
 
 
 def _begins(utterance: Utterance, index: int, common: frozenset[str]) -> bool:
-    """Return whether the word at `index` can begin a name."""
     words = utterance.words
     is_opening = index == 0 or (words[index - 1] in {".", "?", "!", ",", ":"} and words[index] in common)
     is_word = words[index] in _NEVER or (is_opening and words[index] in common)
@@ -51,7 +50,6 @@ def _begins(utterance: Utterance, index: int, common: frozenset[str]) -> bool:
 
 
 def find_quotes(utterance: Utterance) -> list[Found]:
-    """Find quoted texts, without the quotation marks."""
     found: list[Found] = []
     for match in _QUOTED.finditer(utterance.text):
         group = 1 if match.group(1) is not None else 2

@@ -65,7 +65,6 @@ def fill(template: str, samples: Mapping[str, Sequence[str]], turn: int) -> str:
 
 
 def flow_examples(flow: FlowSpec, gazetteer: Gazetteer) -> Iterator[Example]:
-    """Generate a flow's examples with filled placeholders."""
     samples = {name: sample_values(slot, gazetteer) for name, slot in flow.slots.items()}
     # Users refer to the latest results with "that": "modify that booking".
     pointing = [one.replace(" my ", " that ") for one in flow.examples if " my " in one]
