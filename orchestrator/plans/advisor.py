@@ -168,7 +168,10 @@ def _names(plan: PlanFlow) -> list[str]:
 
 
 async def _read_notes(context: TurnContext) -> list[str]:
-    """Return the latest scratchpad entries, with those of flows ended in this turn. Add their labels to the session."""
+    """Return the latest scratchpad entries, and add their labels to the session.
+
+    Entries of flows that ended in this turn are included.
+    """
     notes = await context.recall.notes.read(MOST_NOTES)
     for note in notes:
         join_labels(context.state, note.labels, f"a note about {note.about}")
