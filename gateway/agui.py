@@ -43,8 +43,6 @@ STATE: Final = ("session_id", "turn_id", "epoch", "flows", "completed", "frames"
 
 
 class TurnTranslator:
-    """A translator of one turn's events to the events of an AG-UI run."""
-
     def __init__(self, given: RunAgentInput, turn_id: TurnId) -> None:
         self._given = given
         self._turn_id = turn_id

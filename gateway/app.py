@@ -1,5 +1,3 @@
-"""The gateway application: routes, middleware and error handlers."""
-
 import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager

@@ -77,7 +77,6 @@ class RunServices:
     notify_workers: Callable[[Started], Awaitable[None]]
 
     async def start(self, runs: tuple[NewRun, ...]) -> Started:
-        """Store runs, and wake workers for the runs that are ready."""
         started = await self.store.start(runs)
         await self.notify_workers(started)
         return started

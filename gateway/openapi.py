@@ -96,7 +96,6 @@ def operation_id(route: APIRoute) -> str:
 
 
 def describe(app: FastAPI) -> JsonObject:
-    """Return the OpenAPI document, created on first use."""
     if app.openapi_schema is None:
         document = get_openapi(
             title=app.title,

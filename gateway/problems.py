@@ -111,7 +111,6 @@ def problem_of_fault(path: str, error: Exception) -> Response:
 
 
 def install(app: FastAPI) -> None:
-    """Register handlers that convert the application's errors to problem documents."""
     app.exception_handler(ParleyError)(lambda _, error: problem_of(error))
     app.exception_handler(RequestValidationError)(lambda _, error: problem_of_request(error))
     app.exception_handler(HTTPException)(problem_of_framework)

@@ -1,5 +1,3 @@
-"""The route dependencies, created from the settings."""
-
 import math
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager

@@ -61,7 +61,6 @@ def name_callbacks(request: Any) -> None:
 
 
 def _read_time(request: Any) -> Any:
-    """Return the task's expiry time with a time zone, or None if the task doesn't expire."""
     expires = maybe_iso8601(request.expires)
     return None if expires is None else maybe_make_aware(expires)
 

@@ -1,5 +1,3 @@
-"""The Celery application: queues, routes, settings and the worker lifecycle."""
-
 from collections.abc import Callable
 from typing import Any
 
@@ -60,7 +58,6 @@ def create_app(settings: Settings, build: BuildAgent, flows: MakeCatalogue = mak
 
 
 def _configuration(settings: Settings, broker_url: str) -> dict[str, Any]:
-    """Return the Celery settings that differ from Celery's defaults."""
     return {
         # Exchange only JSON, never pickle (RT-22).
         "task_serializer": "json",

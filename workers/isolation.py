@@ -102,7 +102,6 @@ class Isolation:
             _log.error("The process of an isolated turn crashed.", session=session_id, code=process.exitcode)
 
     async def _listen(self, reader: Connection) -> None:
-        """Forward the process's reports to the observer until the process ends."""
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
 
         def receive() -> None:

@@ -21,7 +21,6 @@ from orchestrator.telemetry import get_logger
 WATCH_EVERY_S = 1.0
 STALLED_EXIT_CODE = 70
 COLLECT_AFTER = (20_000, 20, 50)
-"""Garbage collection thresholds for `gc.set_threshold`."""
 
 _log = get_logger(__name__)
 _T = TypeVar("_T")

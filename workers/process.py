@@ -129,7 +129,6 @@ class WorkerProcess:
         self._thread.submit(_required(self._pool).wake(session_id)).result()
 
     def submit_task(self, act: Callable[[Submissions], Coroutine[Any, Any, T]]) -> T:
-        """Execute a sender's task on the loop and return its result."""
         return self._thread.submit(act(self._submissions)).result()
 
     def revoke(self, task_id: str) -> None:
@@ -201,7 +200,6 @@ class WorkerProcess:
         self._jobs.append(PeriodicJob(name, every_s, step))
 
     async def _open_lanes(self) -> None:
-        """Open the components for turns, sweeps and background flows."""
         ports, settings = self._ports, self._settings
         lane = await self._resources.enter_async_context(self._open_lane(ports))
         self._executor = executor = self._open_executor(lane)

@@ -70,8 +70,6 @@ DOCUMENTS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """Stores that know the owners of sessions, turns, approvals and runs."""
-
     sessions: Sessions
     inbox: Inbox
     approvals: Approvals

@@ -19,8 +19,6 @@ _MAKE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_b
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A script, compressed with gzip. `tag`: the script's ETag."""
-
     compressed: bytes
     tag: str
 

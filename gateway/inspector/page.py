@@ -85,7 +85,6 @@ async def show_page(request: Request) -> HTMLResponse:
 
 @router.get("/inspector/charts.js", include_in_schema=False)
 async def read_chart_script(request: Request) -> Response:
-    """Return the chart script, built once per process."""
     scripts: ChartScript = request.app.state.chart_script
     script = await scripts.get()
     headers = {**HEADERS, "ETag": script.tag, "Vary": "Accept-Encoding"}
@@ -113,7 +112,6 @@ async def read_inspector_facts(
 
 
 def install(app: FastAPI) -> None:
-    """Add the page at `/` and its files under `/inspector/`."""
     app.state.chart_script = ChartScript()
     app.include_router(router)
     app.include_router(repairs.router)

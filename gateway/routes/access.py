@@ -1,5 +1,3 @@
-"""The caller's identity, and tickets for clients that cannot send headers."""
-
 import math
 import time
 from http import HTTPStatus

@@ -86,7 +86,6 @@ class _Run:
         caller.require_owner(self.session_id, owner)
 
     def _domain(self) -> str | None:
-        """Return the domain named in the client's `forwardedProps`, or None."""
         named = self._props().get("domain")
         return named if isinstance(named, str) else None
 
@@ -139,7 +138,6 @@ class _Run:
         return (await self.dependencies.turns.submit(resuming)).turn_id
 
     async def stream(self, turns: Sequence[TurnId], after: int) -> AsyncGenerator[bytes]:
-        """Yield the run's events until its last turn has ended."""
         yield _encode(RunStartedEvent(thread_id=self.given.thread_id, run_id=self.given.run_id))
         try:
             ended: JsonObject | None = None
@@ -194,7 +192,6 @@ def _session_of(thread_id: str) -> SessionId:
 
 
 def _text_of(message: UserMessage) -> str:
-    """Return a message's text, without the other parts of a multimodal message."""
     if isinstance(message.content, str):
         return message.content
     return "\n".join(part.text for part in message.content if isinstance(part, TextPart))

@@ -1,5 +1,3 @@
-"""Test cases for `parley eval`, created from turns."""
-
 from fastapi import APIRouter
 
 from gateway.dependencies import TheFeedback, TheSessions, TheTenant, TheTurns, TurnServices
@@ -55,7 +53,6 @@ async def make_test_case(
 
 
 async def _read_until(turns: TurnServices, tenant: TenantId, last: TurnRecord) -> list[TurnRecord]:
-    """Return the session's turns up to `last`, oldest first."""
     found: list[TurnRecord] = [last]
     while page := await turns.inbox.turns(
         tenant, session_id=last.session_id, before=found[0].seq, limit=_AT_ONCE

@@ -183,7 +183,6 @@ def _answer(record: TurnRecord, number: int | None) -> JsonObject:
 
 
 def _block(frame: JsonObject | None) -> JsonObject | None:
-    """Return a frame's block with its data, or None if there is no frame."""
     if frame is None:
         return None
     members = ("frame_id", "flow_id", "data", "table_id", "rows")
@@ -191,7 +190,6 @@ def _block(frame: JsonObject | None) -> JsonObject | None:
 
 
 def _failure(record: TurnRecord, payload: JsonObject, number: int | None) -> JsonObject:
-    """Return the message for a failed turn, with a code and a text for the user."""
     result: dict[str, Any] = record.result or {}
     text = payload.get("reply") or payload.get("message") or result.get("reply")
     code = payload.get("code") or payload.get("status") or record.status.value

@@ -1,5 +1,3 @@
-"""Search and metrics of turns across sessions, for operators."""
-
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 

@@ -211,7 +211,6 @@ def _from_rows(rows: list[JsonObject], question: ContextQuestion, labels: tuple[
 
 
 def _pick(body: Json, question: ContextQuestion) -> JsonObject:
-    """Return the values in `body` for the requested slots."""
     if not is_object(body):
         return {}
     return {name: body[name] for name in question.slots if body.get(name) is not None}

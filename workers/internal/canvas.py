@@ -28,8 +28,6 @@ CANNOT_SEND: Final = (OperationalError, RedisError, OSError)
 
 
 class RunCanvas:
-    """A sender of runs and their successors as Celery canvases."""
-
     def __init__(self, app: Celery, runs: PostgresRuns) -> None:
         self._app: Any = app
         self._runs = runs

@@ -19,7 +19,6 @@ from orchestrator.telemetry import get_logger
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId
 
 PROPOSALS: Final = "proposals"
-"""Tool name of `NotedProposals`."""
 _PROPOSAL: Final = "proposal"
 """Action name of the system turn that contains a proposal."""
 

@@ -24,7 +24,6 @@ from workers.internal.session_side import NotedProposals, SessionSide
 
 
 def make_session_side(ports: Ports) -> SessionSide:
-    """Create the session access for runs, with the runtime's rights."""
     return SessionSide(PostgresSessionMaterial(ports.stores.database), SystemTurns(ports.submitter))
 
 

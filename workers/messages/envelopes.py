@@ -43,8 +43,6 @@ class _Place(BaseModel):
 
 
 class _Properties(BaseModel):
-    """The message properties that kombu requires."""
-
     delivery_tag: Annotated[str, StringConstraints(min_length=1, max_length=255)]
     delivery_info: _Place
     body_encoding: Literal["base64"] | None = None

@@ -48,7 +48,6 @@ class FairOrder:
         """The newest message that was examined and not moved, or None to read the whole queue next."""
         self._last_moved = b""
         self._tenants: dict[bytes, str] = {}
-        """The tenant of each examined message."""
         self._behind = Counter[str]()
         """Number of messages examined and not moved, by tenant."""
 

@@ -46,7 +46,6 @@ class RedactedRequest(Request):
         self._kwargsrepr = redact_arguments(kwargs) if isinstance(kwargs, dict) else HIDDEN
 
     def send_event(self, type: str, **fields: Any) -> None:  # noqa: A002  # the name that Celery gives it
-        """Send a task event with the result and traceback hidden."""
         if "result" in fields:
             fields["result"] = HIDDEN
         if "traceback" in fields:  # a traceback can quote the request

@@ -1,4 +1,4 @@
-// Renders frames: table, chart, card, list, form, confirmation, toast. Unknown types are shown as cards.
+// Render frames: table, chart, card, list, form, confirmation, toast. Unknown types are shown as cards.
 
 import { drawChart } from "./chart.js";
 import { button, h } from "./dom.js";

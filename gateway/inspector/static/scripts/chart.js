@@ -1,4 +1,4 @@
-// Draws Vega-Lite specifications. Expressions are interpreted, not compiled, and no other hosts are contacted.
+// Draw Vega-Lite specifications. Expressions are interpreted, not compiled, and no other hosts are contacted.
 
 import { h } from "./dom.js";
 import { CHART_LIBRARY } from "./trusted.js";

@@ -1,4 +1,4 @@
-// Creates elements. Text becomes a text node and is never parsed as markup.
+// Create elements. Text becomes a text node and is never parsed as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 const SAFE_ADDRESS = /^(https?:|mailto:|#|\/(?!\/))/i;

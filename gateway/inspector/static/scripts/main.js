@@ -1,4 +1,4 @@
-// Assembles the page: open session, keyboard shortcuts and gateway requests.
+// The page: open session, keyboard shortcuts and gateway requests.
 
 import "./trusted.js";
 import { Api, makeKey } from "./api.js";

@@ -1,4 +1,4 @@
-// Renders a message: paragraphs, line breaks, lists and fenced code. Other markup is shown as text.
+// Render a message: paragraphs, line breaks, lists and fenced code. Other markup is shown as text.
 
 import { h } from "./dom.js";
 

@@ -1,4 +1,4 @@
-// Replays a session from its event log, step by step or automatically, without changing it.
+// Replay a session from its event log, step by step or automatically, without changing the session.
 
 import { button, byId, h } from "./dom.js";
 import { readLog } from "./stream.js";

@@ -1,5 +1,6 @@
 // The page's copy of a session: turns, events and state. Events are hints; the API is authoritative.
-// Dispatches change events: "record", "turns", "turn" (with its entry), "events", "runs", "approvals", "live".
+// Change events: "record", "turns", "turn" and "finished" (with the entry), "events", "runs", "approvals", "live",
+// "problem".
 
 import { makeKey } from "./api.js";
 import { follow } from "./stream.js";

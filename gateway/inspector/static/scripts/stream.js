@@ -1,4 +1,4 @@
-// Follows a session's events over fetch, which can send an API key. Resumes after an interruption.
+// Follow a session's events over fetch, which can send an API key, and resume after an interruption.
 
 import { readProblem } from "./api.js";
 

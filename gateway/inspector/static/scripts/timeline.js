@@ -1,4 +1,4 @@
-// Lays out turns and runs on a timeline: rows by time, and runs deeper than the runs they wait for.
+// Lay out turns and runs on a timeline: rows ordered by time, each run deeper than the runs that it waits for.
 
 /**
  * Return `{rows, edges}`. A row is a turn (`entry`, depth 0) or a run (`run`, depth 1 or more). An edge leads from

@@ -1,4 +1,4 @@
-// Formats IDs, values and times for display.
+// Format IDs, values and times for display.
 
 export function humanize(name) {
   const words = String(name).replaceAll("_", " ").replaceAll("-", " ").trim();

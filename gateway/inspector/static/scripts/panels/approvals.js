@@ -1,5 +1,3 @@
-// Pending and decided approvals.
-
 import { showPairs } from "../blocks.js";
 import { button, h } from "../dom.js";
 import { humanize, showTime } from "../words.js";

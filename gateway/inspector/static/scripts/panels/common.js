@@ -1,5 +1,3 @@
-// Elements and helpers shared by panels.
-
 import { h } from "../dom.js";
 import { toneOf } from "../words.js";
 
