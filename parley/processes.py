@@ -129,7 +129,6 @@ class Child:
             time.sleep(_POLL_S)
 
     def ask_to_stop(self) -> None:
-        """Send the stop signal without waiting."""
         if self._process is not None and self.is_running():
             self._process.send_signal(self.program.stop_signal)
 

@@ -69,7 +69,6 @@ def _outcome_of(turn: JsonObject) -> tuple[str | None, str]:
 
 
 def _compare(runs: Sequence[JsonObject]) -> list[JsonObject]:
-    """Return the turns whose outcomes differ between runs, with each run's outcome."""
     found: list[JsonObject] = []
     by_name = [{one["conversation"]: one["turns"] for one in run["outcomes"]} for run in runs]
     for outcome in runs[-1]["outcomes"]:

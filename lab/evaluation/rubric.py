@@ -83,7 +83,6 @@ async def grade_answer(
 
 
 def _apply_rules(criterion: CriterionEntry, answer: str) -> list[Verdict]:
-    """Grade an answer by a criterion's rules that need no model."""
     found: list[Verdict] = []
     if (pattern := criterion.says) is not None:
         found.append(Verdict(f"says {pattern!r}", re.search(pattern, answer) is not None))

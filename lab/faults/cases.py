@@ -25,7 +25,6 @@ _TEMPLATES = Environment(
 
 
 def write_case(found: Found) -> str:
-    """Format a finding's case as a YAML conversation, with the faults of each turn."""
     case = found.case
     lines = [f"- name: {_write_line(_name(found))}"]
     if case.conversation.now is not None:

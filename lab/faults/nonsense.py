@@ -40,7 +40,6 @@ def list_nonsense(
 
 
 def _fill_wrongly(spec: FlowSpec, held: JsonObject, domain: Domain, chance: Random) -> Iterator[JsonObject]:
-    """Yield wrong slot values for a flow: with an unknown slot, swapped values or replaced values."""
     yield {**held, _INVENTED: "Zanzibar"}
     for one, other in combinations(held, 2):
         yield {**held, one: held[other], other: held[one]}

@@ -222,8 +222,6 @@ class _Service:
 
 @dataclass(frozen=True, slots=True)
 class _Records:
-    """A service's records, with writes that can fail."""
-
     ports: Ports
     inner: Records
 
@@ -257,8 +255,6 @@ class _Records:
 
 @dataclass(frozen=True, slots=True)
 class FaultyTransport:
-    """A transport for HTTP and MCP tools whose calls can fail."""
-
     ports: Ports
     inner: ToolTransport
 

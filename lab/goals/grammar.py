@@ -31,8 +31,6 @@ class Half(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A sentence, and the names of the fields whose values it contains."""
-
     text: str
     fields: frozenset[str]
 

@@ -147,7 +147,6 @@ class User:
         return self._say(chosen[0], wish, "choose", chosen[1], meaning)
 
     def _turn_to(self, kind: str) -> None:
-        """Switch to the open wish of the kind that the assistant returns to."""
         found = next((wish for wish in self.agenda if wish.is_open and wish.kind == kind), None)
         if found is not None and found is not self.current:
             self.agenda.remove(found)
@@ -253,7 +252,6 @@ class User:
         return self._correct(wish, slot, old, prefix)
 
     def _other(self, wish: Wish, slot: str) -> Any:
-        """Return another value for the slot, preferably a value that the domain can provide."""
         return wish.alternatives.pop(slot, None) or self.world.invent(slot, self._chance)
 
     def _correct(self, wish: Wish, slot: str, old: Any, prefix: str = "correct_") -> Move:

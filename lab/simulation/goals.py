@@ -17,8 +17,6 @@ _NOT_ASKED_FOR = frozenset({Family.INTERNAL, Family.CONVERSE})
 
 
 class Twist(StrEnum):
-    """A deviation from the shortest path to a goal."""
-
     NONE = ""
     CORRECT = "changes a value"
     REFUSE = "refuses the offer"

@@ -71,7 +71,6 @@ async def simulate(
 async def _converse(
     evaluated: Evaluated, user: User, goals: Sequence[Goal], given_up: Counter[str]
 ) -> list[TurnOutcome]:
-    """Run a conversation with the goals on new stores, and return its graded turns."""
     if evaluated.reset is not None:
         await evaluated.reset()
     simulator = Simulator.of(

@@ -119,7 +119,6 @@ def _remove(folder: Path | None) -> None:
 
 
 def _remove_leftovers() -> None:
-    """Delete folders that killed private runs left behind."""
     from parley.processes import end_leftovers  # noqa: PLC0415
 
     for folder in Path(tempfile.gettempdir()).glob(f"{_PRIVATE_PREFIX}*"):

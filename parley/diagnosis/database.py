@@ -159,7 +159,6 @@ def _check_tenants(connection: psycopg.Connection[Any], *, guarded: bool) -> Ite
 
 
 def _check_session_flows(connection: psycopg.Connection[Any]) -> Finding:
-    """Check that this user can switch to the restricted role of background flows."""
     if may_run_session_flows(connection):
         return well("session flows", f"run as {SESSION_FLOWS}, which can't access sessions")
     user = connection.info.user

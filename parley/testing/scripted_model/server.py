@@ -155,8 +155,6 @@ class _Running(threading.Thread):
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The part of the server that the application needs."""
-
     reply_to: Callable[[Request], Said]
     script: Callable[[], Script]
     break_connection: Callable[[Client], None]
