@@ -94,7 +94,6 @@ class ByHand:
     name: str = "by hand"
     expected: int = 0
     first: bytes = FIRST
-    """State of a new session."""
 
     async def prepare(self, sessions: Iterable[str]) -> None:
         with psycopg.connect(self.database_url) as connection, connection.cursor() as cursor:

@@ -112,7 +112,6 @@ async def _grow_queue(running: Stores, folder: Path, queued: int) -> dict[str, f
 
 
 async def _grow_rest(running: Stores, folder: Path, rest: int, rounds: int, turns: int) -> Results:
-    """Measure closed loops while few or many other sessions are idle, in interleaved rounds."""
     results: Results = defaultdict(list)
     few, many = own_stores(running, 4), own_stores(running, 5)
     options = {"application": "benchmarks.echo", "domain": "echo"}

@@ -141,7 +141,6 @@ async def _read(reader: asyncio.StreamReader, deliveries: Deliveries) -> None:
 
 
 async def _publish_durable(ports: Ports, lane: Lane, session: SessionId) -> None:
-    """Submit a turn, commit it like a worker, and publish the answer event."""
     await ports.stores.inbox.submit(Submission(session, TurnInput("hello"), DEFAULT_TENANT))
     lease = await lane.claim(session)
     assert lease is not None

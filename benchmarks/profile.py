@@ -218,7 +218,6 @@ class Calls:
         sys.setprofile(None)
 
     def of_one(self, turns: int) -> dict[str, float]:
-        """Return the average of each count per turn."""
         return {name: self.counts[name] / turns for name in (CALLS, *COUNTED.values())}
 
     def _note(self, frame: FrameType, event: str, called: Any) -> None:
@@ -279,7 +278,6 @@ def _spent_ns(pid: int) -> int:
 
 
 def _layer_of(module: str) -> str | None:
-    """Return the layer of a Parley module, or None for other modules."""
     while module:
         if module in LAYERS:
             return LAYERS[module]

@@ -137,7 +137,6 @@ class Ports:
 
 
 async def _complaint(ping: Callable[[], Awaitable[None]]) -> str | None:
-    """Return why a store does not respond, or None if it responds."""
     try:
         async with asyncio.timeout(PROBED_WITHIN_S):
             await ping()

@@ -31,7 +31,6 @@ def is_missing(extra: str) -> bool:
 
 
 def needs_extra(extra: str) -> str:
-    """Return a message with the command that installs an extra."""
     return f"The extra `{extra}` is not installed: pip install 'parley-runtime[{extra}]'"
 
 

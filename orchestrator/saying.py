@@ -39,7 +39,6 @@ class Saying:
 
 
 def write_told(told: Told) -> str | dict[str, Any]:
-    """Serialize text for the user as JSON."""
     if isinstance(told, str):
         return told
     detail = {"detail": told.detail} if told.detail else {}
@@ -47,7 +46,6 @@ def write_told(told: Told) -> str | dict[str, Any]:
 
 
 def read_told(body: Any) -> Told:
-    """Parse the result of `write_told`."""
     return body if isinstance(body, str) else Saying(**body)
 
 

@@ -32,7 +32,6 @@ def verify_webhook(secret: str | Sequence[str], headers: Mapping[str, str], body
 
 
 def _verify(secrets: Sequence[str], headers: dict[str, str], body: bytes) -> None:
-    """Raise Unauthenticated unless the signature matches one of the secrets."""
     failure: Exception | None = None
     for secret in secrets:
         try:

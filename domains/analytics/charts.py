@@ -78,7 +78,6 @@ class Charts(TableService):
 def _group(
     sheet: Sheet, kind: str, column: str | None, by: str | None, function: str | None
 ) -> tuple[str, str]:
-    """Return the SQL and the title of a bar or line chart with one value per group."""
     group = sheet.column(by) if by is not None else _group_of(sheet, kind)
     number = next((one for one in sheet.columns if one.is_number and one != group), None)
     if sheet.table_id and column is None and function is None and number is not None:

@@ -222,7 +222,6 @@ class LaneRunner:
         return commit_without_effects(lease, cause, self._word)
 
     async def _finish(self, lease: Lease, ending: Ending) -> Lease | None:
-        """Commit the turn or release the lane. Return the lease with the next turn, or None."""
         match ending:
             case Answered(commit):
                 return await self._commit(lease, commit)
@@ -358,7 +357,6 @@ class LaneRunner:
 
 
 def _find_stop(work: Work) -> StopCause | None:
-    """Return the reason to end a turn without running it, or None."""
     if work.cancelled:
         return TurnCancelled("The turn was canceled.")
     if work.failure is not None:

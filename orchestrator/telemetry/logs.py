@@ -77,7 +77,6 @@ def name_error(error: BaseException) -> str:
 
 
 def _error_of(given: Any) -> BaseException | None:
-    """Return the error in an `exc_info` value, which is True, an error, a triple or empty."""
     if given is True:
         return sys.exc_info()[1]
     return given if isinstance(given, BaseException) else given[1] if given else None

@@ -219,7 +219,6 @@ class Phases:
         return self
 
     def enter(self, name: str) -> None:
-        """End the current phase and start the next one."""
         now = time.perf_counter()
         PHASE_SECONDS.labels(self.name).observe(now - self._began)
         if self._span is not _NOTHING:

@@ -16,7 +16,6 @@ REPAIR = "repair"
 REPAIRED = "repaired"
 """The type of the event that reports a repair, with the operator and the reason."""
 _OF_OPERATORS = frozenset({"by", "why"})
-"""Fields of a repair that only operators see."""
 MOST = 16
 
 

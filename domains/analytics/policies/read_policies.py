@@ -73,7 +73,6 @@ def _leave_unfitting_table(run: Execution) -> None:
 
 
 def _find_what_hides(kind: str, rows: list[JsonObject]) -> str | None:
-    """Return why a chart of these rows would be unreadable, or None if it is readable."""
     if kind == "line" and len(rows) < _FEWEST_POINTS:
         return "a line chart needs at least two points."
     if kind == "bar" and len(rows) > _MOST_BARS:

@@ -57,7 +57,6 @@ def _durations(run: Execution) -> set[str]:
 
 
 def _find_flight(run: Execution, data: JsonObject) -> JsonObject | None:
-    """Return the flight that the advice recommends, or None if no search returned this flight."""
     wanted = (_plain(data.get("flight_number")), data.get("day"))
     flights = (flight for found in run.returned for flight in found.get("flights", ()))
     return next((one for one in flights if (_plain(one["flight_number"]), one["day"]) == wanted), None)
