@@ -94,7 +94,7 @@ class Methods(OperatorMethods[One, Many]):
         return self._post("turns", turn_id, "retry")
 
     def sessions(self, limit: int = 100) -> Many:
-        """List the tenant's sessions, most recently active first."""
+        """List the sessions that the caller can access, most recently active first."""
         return self._get("sessions", limit=limit)
 
     def session(self, session_id: str, *, at: int | None = None) -> One:
@@ -145,7 +145,7 @@ class Methods(OperatorMethods[One, Many]):
         correction: JsonObject | None = None,
         author: str | None = None,
     ) -> One:
-        """Submit feedback on a turn.
+        """Submit feedback on a turn, replacing the author's earlier feedback.
 
         `rating`: ``up`` or ``down``. `correction`: the correct ``reply``, ``dact`` or ``slots``.
         """
@@ -198,9 +198,9 @@ class Methods(OperatorMethods[One, Many]):
         not_before: datetime | None = None,
         idempotency_key: str | None = None,
     ) -> One:
-        """Send an event, which starts the flow that handles it, now or at `not_before`.
+        """Start the flow that handles the event `name` in a session, now or at `not_before`.
 
-        If an event with the same `idempotency_key` exists, return this event.
+        `payload`: slot values for the flow. If an event with the same `idempotency_key` exists, return this event.
         """
         return self._post(
             "sessions",
@@ -301,7 +301,7 @@ class Methods(OperatorMethods[One, Many]):
         return self._post("runs", run_id, "cancel")
 
     def redo_run(self, run_id: str) -> One:
-        """Rerun a flow with the inputs and options of the run's chain. Return the new run's ID."""
+        """Rerun a run with the inputs and options of the first run in its `chain`. Return the new run's ID."""
         return self._post("runs", run_id, "redo")
 
     def add_document(
@@ -366,7 +366,7 @@ class Methods(OperatorMethods[One, Many]):
         return self._get("webhooks", "failing", limit=limit)
 
     def retry_webhook(self, webhook_id: str, *, session_id: str | None = None) -> One:
-        """Resume a webhook's delivery immediately, for one session or all sessions."""
+        """Retry a webhook's failing feeds immediately, for one session or all sessions."""
         return self._send(
             Call("POST", path_of("webhooks", webhook_id, "retry"), query={"session_id": session_id})
         )
