@@ -41,7 +41,7 @@ GuardedAnswer: TypeAlias = ToolData | ToolError | RejectedCode | NeedsInput | Pa
 
 
 async def call_in_order(run: Execution, policy: Choices) -> Ending | None:
-    """Call the flow's tools in order. Return None if all calls succeed, or else the ending of the first other call."""
+    """Call the flow's tools in order. Return None if all succeed, or the ending of the first call that doesn't."""
     candidate = read_candidate(run.context.state, run.flow)
     confirmed = candidate if candidate is not None and candidate.agreed else None
     if confirmed is not None:
