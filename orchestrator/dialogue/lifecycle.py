@@ -16,8 +16,6 @@ class FlowState(StrEnum):
 
 
 class Reason(StrEnum):
-    """The reason for a Pending or Invalid state."""
-
     PLANNED = "planned"
     INTERRUPTED = "interrupted"
     AWAITING_APPROVAL = "awaiting_approval"

@@ -63,7 +63,6 @@ class PendingApproval:
     asked_turn: int = 0
     """Number of the turn that last asked the user. A plain “yes” takes effect only in the next turn."""
     operator_only: bool = False
-    """True if only an operator can grant the approval."""
 
     def put(self, turn: int) -> None:
         self.asked_turn = turn
@@ -91,7 +90,6 @@ class EffectNote:
     slots: JsonObject
     arguments: JsonObject
     summary: Told = ""
-    """A description of the call for the user."""
     status: EffectStatus = EffectStatus.FINISHED
     compensation: ToolId | None = None
     turn_id: TurnId | None = None

@@ -76,7 +76,6 @@ class SlotSpec:
     not_before: str | None = None
     """For a date: the slot of another date that this date cannot precede (IR-4)."""
     own_label: str = ""
-    """The display name from the domain, or an empty string."""
 
     @property
     def label(self) -> str:

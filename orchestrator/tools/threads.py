@@ -1,5 +1,3 @@
-"""Run tools' synchronous methods in a limited number of threads."""
-
 import asyncio
 import contextlib
 import contextvars
