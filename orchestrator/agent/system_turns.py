@@ -214,7 +214,6 @@ def _summarize(state: DialogueState, change: JsonObject, *, fresh: bool) -> Verd
 
 
 def _abandon(state: DialogueState, change: JsonObject, now: float, *, fresh: bool) -> Verdict:
-    """Abandon flows that have waited longer than the proposal's time limit."""
     limit = change.get("older_than_s")
     if not isinstance(limit, int | float) or limit < 0:
         return Verdict(Decision.DROPPED, "The proposal does not specify a time limit.")

@@ -65,7 +65,8 @@ def propose_dax(
 ) -> str:
     """Return a dax for a flow without a declared dax, from the acts in its name and description.
 
-    Acts in the name come first. Default: the family's act, or the first act if `acts` lacks it.
+    Acts in the name come first. If no act is found, use the family's act, or the first of `acts` if the
+    family's act is missing.
     """
     found: list[str] = []
     for words in ([*name], [*description]):

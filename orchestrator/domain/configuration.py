@@ -100,7 +100,9 @@ class Understanding(Section):
     """Interpretation of messages."""
 
     mode: Literal["system1", "system2", "auto"]
-    """`system1`: only the local classifier. `system2`, `auto`: the language model as long as it responds."""
+    """`system1`: only the local classifier. `system2`, `auto`: the language model, or the local classifier while
+    the model does not respond.
+    """
     slot_fill: Switch
     """Allow a model to search earlier turns for missing values. `auto`: only when a task starts."""
 
@@ -308,7 +310,7 @@ class Generation(Section):
 
 
 class Command(Section):
-    """A pattern of messages that go directly to a flow or an answer (NL-1).
+    """A pattern for messages that go directly to a flow or an answer (NL-1).
 
     Attributes:
         pattern: a regular expression that must match the whole message. Its named groups are slot values.

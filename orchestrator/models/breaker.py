@@ -126,7 +126,10 @@ def advance(circuit: Circuit, event: CircuitEvent, now: float) -> Circuit:
 
 
 class Breaker:
-    """A circuit breaker. Pass each permit to exactly one of `succeeded`, `failed` and `released`."""
+    """A circuit breaker. Pass each permit to exactly one of `succeeded`, `failed` and `released`.
+
+    Permits issued before the circuit's last state change no longer change the circuit.
+    """
 
     def __init__(
         self,

@@ -135,7 +135,7 @@ class Reservation:
 
 class Budgets:
     def __init__(self, limits: BudgetLimits, store: SpendingStore, wall_clock: Callable[[], float]) -> None:
-        """Create the budgets. `wall_clock`: returns Unix seconds. Days are UTC days."""
+        """Create the budgets. `wall_clock`: returns Unix seconds, which determine the minute and the UTC day."""
         self._limits = limits
         self._store = store
         self._wall_clock = wall_clock

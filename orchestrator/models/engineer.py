@@ -272,7 +272,6 @@ class PromptEngineer:
     async def _once(
         self, prompt: Prompt, call: CallContext, asked: Json, ask: Callable[[], Awaitable[Json]]
     ) -> Any:
-        """Return the answer from the turn's journal, or request it."""
         return await ask() if call.journal is None else await call.journal.once(prompt.id, asked, ask)
 
     async def _obtain(

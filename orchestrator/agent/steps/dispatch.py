@@ -155,7 +155,10 @@ def _is_over(context: TurnContext, understood: Understanding) -> bool:
 
 
 def _answers(entry: Ambiguity | None, kind: MessageKind, given: JsonObject) -> bool:
-    """Return whether a click answers the open question. A confirmation must name the pending call."""
+    """Return whether a click answers the open question, or names no flow if no question is open.
+
+    A confirmation must name the pending call.
+    """
     if entry is None:
         return "flow_id" not in given
     candidate = entry.about.fingerprint

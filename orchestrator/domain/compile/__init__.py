@@ -124,7 +124,6 @@ def _read_lexicons(files: Iterable[SourceFile], problems: Problems) -> dict[str,
 def _make_classes(
     specs: Mapping[Dact, FlowSpec], types: CompiledTypes, problems: Problems
 ) -> dict[Dact, Any]:
-    """Create the flow classes by flow name. Return no classes if there are problems."""
     if problems.found:
         return {}
     return {dact: make_flow_class(spec, types.types) for dact, spec in specs.items()}
