@@ -67,7 +67,7 @@ from orchestrator.tools.middleware import ToolPorts
 from orchestrator.tools.toolbox import Services
 
 TAKE_REPLY_TIMEOUT_S = 5.0
-"""Timeout of Redis replies to `Wakeup.take`, in seconds. It must exceed the longest wait of such a call."""
+"""Timeout of Redis replies to `Wakeup.take`, in seconds. It must exceed the longest `timeout_s` of a call."""
 PROBED_WITHIN_S = 2.0
 """Time without a response after which a store counts as unavailable, in seconds."""
 

@@ -20,7 +20,10 @@ class ScheduledEvents(Protocol):
     async def move(
         self, tenant_id: TenantId, session_id: SessionId, event_id: str, not_before: datetime
     ) -> ScheduledEvent:
-        """Reschedule an event that has not been delivered. Raises NotFound or Refused."""
+        """Change an event's due time, and deliver the event if it is due.
+
+        Raises NotFound, or Refused if the event was delivered or canceled.
+        """
         ...
 
     async def cancel(self, tenant_id: TenantId, session_id: SessionId, event_id: str) -> ScheduledEvent:

@@ -62,7 +62,10 @@ class Inbox(Protocol):
         ...
 
     async def drop(self, tenant_id: TenantId, turn_id: TurnId, signed: JsonObject) -> TurnRecord:
-        """Cancel a quarantined or queued turn permanently. Raises Refused. `signed`: as in `retry`."""
+        """Cancel a quarantined or queued turn permanently. `signed`: as in `retry`.
+
+        Raises Refused if the turn has another status or the session is not at the order's epoch.
+        """
         ...
 
 

@@ -167,7 +167,7 @@ class Committed:
     Args:
         events: the commit's events with their numbers.
         next: the session's next turn, already claimed, or None if the lane was released.
-        awaited: True if Celery tasks wait for this turn's end. The messages that end them are in the outbox.
+        awaited: True if Celery tasks wait for this turn's end. The messages that end these tasks are in the outbox.
     """
 
     epoch: Epoch
