@@ -42,11 +42,11 @@ class StartRequest(Model):
     @model_validator(mode="after")
     def _one_of_flow_and_trigger(self) -> StartRequest:
         if (self.flow is None) == (self.trigger is None):
-            raise ValueError("requires either flow or trigger")
+            raise ValueError("requires either `flow` or `trigger`")
         if self.trigger is not None and (self.inputs or self.options):
-            raise ValueError("inputs and options require flow")
+            raise ValueError("`inputs` and `options` require `flow`")
         if self.trigger is not None and self.after is not None:
-            raise ValueError("after requires flow")
+            raise ValueError("`after` requires `flow`")
         return self
 
 

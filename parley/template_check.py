@@ -67,7 +67,7 @@ def render_templates(domain: Domain, with_policies: frozenset[str] = frozenset()
                 f"{_place(name, error)}: {error.message}; correct the name or declare the output"
             )
         except _FAILURES as error:
-            fix = "the answer would fall back to the shared template; test or convert the value"
+            fix = "the reply would use the built-in template; test or convert the value"
             found.mistakes.append(Problem(_place(name, error), f"fails with sample values ({error}): {fix}"))
     return found
 

@@ -40,6 +40,6 @@ class PeriodicJob:
                 failing, pause_s = True, max(self.every_s, PAUSE_AFTER_FAILURE_S)
             else:
                 if failing:
-                    _log.info("A periodic job works again.", job=self.name)
+                    _log.info("A periodic job recovered.", job=self.name)
                 failing = False
             await asyncio.sleep(pause_s)

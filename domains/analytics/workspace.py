@@ -191,7 +191,7 @@ def check_name(said: str) -> str:
     """Convert the user's words to a table name. Raises ToolFailure if the name is invalid or that of a base table."""
     name = "_".join(re.sub(r"\W+", " ", said.casefold()).split())
     if _NAME.fullmatch(name) is None:
-        raise invalid(f"{said!r} is not a valid name: use letters, digits and _, a letter first.")
+        raise invalid(f"{said!r} is not a valid name: use letters, digits and _, starting with a letter.")
     if name in _GIVEN:
         raise invalid(f"{name} is a built-in table; choose another name.")
     return name

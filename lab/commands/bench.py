@@ -13,7 +13,7 @@ app = typer.Typer()
 BENCHMARKS = {
     "profile": "CPU and function calls of a turn by layer",
     "turns": "turns per second and CPU per turn, compared with a hand-written task",
-    "length": "cost and size of a session at turn 1,000 against turn 10",
+    "length": "cost and size of a session at turn 1,000 compared with turn 10",
     "graphs": "graphs of background flows compared with their critical path",
     "replay": "replayed turns per second",
     "waiting": "500 sessions that each wait a second for a model, in one worker process",

@@ -30,7 +30,7 @@ def take_over(state: DialogueState, operator: str) -> list[ClosedApproval]:
 def require_taken_over(state: DialogueState, operator: str) -> None:
     """Raise Refused unless this operator has taken over."""
     if state.person != operator:
-        raise Refused("Only the operator who has taken over can speak to the user.")
+        raise Refused("Only the operator who has taken over can send messages to the user.")
 
 
 def hand_back(state: DialogueState) -> str:

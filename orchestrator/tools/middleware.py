@@ -281,7 +281,7 @@ class OutputCheck:
     def _find_mistake(self, tool: Tool, data: JsonObject) -> str | None:
         longest = max([len(value) for value in data.values() if type(value) is str], default=0)
         if longest > self._max_bytes:  # the size of a text is known without serialization
-            return f"The output has more than {longest} bytes; the limit is {self._max_bytes}."
+            return f"The output has at least {longest} bytes; the limit is {self._max_bytes}."
         try:
             written = orjson.dumps(data)
         except TypeError as error:

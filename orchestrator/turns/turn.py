@@ -140,7 +140,7 @@ class Submission:
 
 
 def session_in_use(session_id: SessionId) -> Refused:
-    return Refused(f"The session ID {session_id!r} is in use elsewhere; choose another.")
+    return Refused(f"The session ID {session_id!r} is already in use; choose another.")
 
 
 def sequence_in_use(submission: Submission) -> Refused:

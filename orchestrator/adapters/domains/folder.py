@@ -225,7 +225,9 @@ def _split_skill(text: str, name: str, problems: Problems) -> SkillSource:
     """
     parts = _FENCE.split(text, maxsplit=2)
     if len(parts) < 3 or parts[0].strip():
-        problems.add(SourceFile(name), (), "should begin with front matter: name and description between ---")
+        problems.add(
+            SourceFile(name), (), "should begin with front matter: name and description between lines of ---"
+        )
         return SkillSource(SourceFile(name), text)
     matter = parse_yaml("\n" * parts[0].count("\n") + parts[1], name, problems)
     return SkillSource(matter, parts[2])

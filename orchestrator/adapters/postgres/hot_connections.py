@@ -173,7 +173,7 @@ class HotConnection:
         try:
             await self.connection.cancel_safe(timeout=_STOPPED_WITHIN_S)
         except psycopg.Error as error:
-            _log.warning("A statement could not be stopped.", error=error)
+            _log.warning("Could not cancel a statement.", error=error)
         finally:
             self._server.finish()
 

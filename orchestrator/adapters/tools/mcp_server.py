@@ -107,7 +107,7 @@ class McpServer:
     def _begin(self) -> _Session:
         now = asyncio.get_running_loop().time()
         if self._failed_at is not None and now - self._failed_at < START_AGAIN_AFTER_S:
-            raise Unavailable(f"The MCP server {self._name} could not be reached a moment ago.")
+            raise Unavailable(f"The MCP server {self._name} could not be reached; try again later.")
         session = _Session()
         session.ready.add_done_callback(_heard)
         session.task = asyncio.create_task(self._hold(session), name=f"MCP {self._name}")

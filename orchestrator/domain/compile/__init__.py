@@ -182,7 +182,7 @@ def _check_commands(
     for index, command in enumerate(config.commands):
         path = ("commands", index)
         if (command.flow is None) == (command.answer is None):
-            problems.add(file, path, "should name a flow or an answer, and only one of them")
+            problems.add(file, path, "should name either a flow or an answer")
         elif command.flow is not None:
             problems.check_known(file, (*path, "flow"), command.flow, ontology.flows, "flow")
         elif command.answer is not None:
@@ -208,7 +208,7 @@ def _check_evaluation(file: SourceFile, ontology: OntologyFile, problems: Proble
         for index, turn in enumerate(conversation.turns):
             path = ("conversations", number, "turns", index)
             if (turn.user is None) == (turn.action is None):
-                problems.add(file, path, "should have a user text or an action, and only one of them")
+                problems.add(file, path, "should have either a user text or an action")
             expect = turn.expect
             named = [expect.flow, *(expect.flows or ()), *(expect.completed or ())]
             for dact in named:

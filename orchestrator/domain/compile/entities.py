@@ -143,7 +143,7 @@ def _compile(
     if (entry.pattern is None) == (entry.validator is None):
         if name in LIBRARY_TYPES and entry.pattern is None:
             return LIBRARY_TYPES[name]
-        problems.add(file, (*path, "pattern"), "a type has a pattern or a validator, and only one of them")
+        problems.add(file, (*path, "pattern"), "a type has either a pattern or a validator")
         return None
     if entry.validator is None:
         return SlotType(name, _by_pattern(entry), entry.description)

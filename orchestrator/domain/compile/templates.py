@@ -31,7 +31,7 @@ def check_templates(templates: Mapping[str, str], flows: Mapping[str, FlowEntry]
         try:
             tree = environment.parse(text)
         except TemplateSyntaxError as error:
-            problems.add(file, (f"line {error.lineno}",), f"does not parse: {error.message}")
+            problems.add(file, (f"line {error.lineno}",), f"cannot be parsed: {error.message}")
             continue
         is_known = [
             problems.check_known(file, (f"line {used.lineno}",), used.name, known, kind)

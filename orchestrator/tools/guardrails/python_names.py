@@ -101,7 +101,7 @@ def _import_faults(node: ast.Import | ast.ImportFrom, allowed: tuple[str, ...]) 
         if name not in allowed or (isinstance(node, ast.ImportFrom) and node.level):
             yield RejectedCode(
                 Category.FORBIDDEN_IMPORT,
-                f"{name} cannot be imported. Allowed modules:  {', '.join(allowed) or 'none'}.",
+                f"{name} cannot be imported. Allowed modules: {', '.join(allowed) or 'none'}.",
             )
             return
         if isinstance(node, ast.Import) and "." in name:

@@ -141,7 +141,7 @@ def _read_tokens(code: str, rules: SqlRules) -> list[Token] | RejectedCode:
     except TokenError as error:
         return RejectedCode(Category.SYNTAX, f"The statement cannot be parsed: {_first_line(error)}.")
     if len(tokens) > rules.max_tokens:
-        return RejectedCode(Category.TOO_LARGE, f"The statement has more than {rules.max_tokens} words.")
+        return RejectedCode(Category.TOO_LARGE, f"The statement has more than {rules.max_tokens} tokens.")
     while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
         tokens.pop()
     if not tokens:

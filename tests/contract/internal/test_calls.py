@@ -85,7 +85,7 @@ def test_the_flows_of_a_trigger_are_started_together(gateway: str, crew: Fleet) 
         assert ended(client, started["runs"]["n0"])["status"] == "done"
         with pytest.raises(InvalidInput, match=r"'nonsense'.*by_hand, diamond, graph") as refusal:
             client.start_run(trigger="nonsense")
-        with pytest.raises(InvalidInput, match="either flow or trigger"):
+        with pytest.raises(InvalidInput, match="either `flow` or `trigger`"):
             client.start_run("doubling", trigger="graph")
 
     assert refusal.value.field == "trigger"
