@@ -118,7 +118,7 @@ class Visit:
     def panel(self, name: str) -> Locator:
         """Open a panel in its group."""
         (group,) = [group for group, panels in GROUPS.items() if name in panels]
-        self.page.get_by_role("group", name="Groups of panels").get_by_role("button", name=group).click()
+        self.page.get_by_role("group", name="Panel groups").get_by_role("button", name=group).click()
         self.page.get_by_role("tab", name=name).click()
         return self.page.get_by_role("tabpanel", name=name)
 

@@ -137,7 +137,7 @@ export class Chat {
   showProgress(entry) {
     const waiting = h("div", { class: "doing" },
       h("span", { class: "dots", "aria-hidden": "true" }, h("span"), h("span"), h("span")),
-      h("span", {}, entry.doing || (entry.turn?.status === "queued" ? "In the queue" : "Thinking")),
+      h("span", {}, entry.doing || (entry.turn?.status === "queued" ? "Queued" : "Thinking")),
       entry.turnId ? button("Stop", () => this.page.attempt(() => this.session.api.cancelTurn(entry.turnId)), { class: "quiet small", "data-key": `${entry.key}:stop` }) : null);
     if (entry.streamed === "") return h("div", { class: "answer" }, waiting);
     return h("div", { class: "answer streaming" }, h("div", { class: "text" }, readMessage(entry.streamed)), entry.doing ? waiting : null);

@@ -14,7 +14,7 @@ import { Sidebar } from "./sidebar.js";
 import { startTheme, toggleTheme } from "./theme.js";
 import { humanize } from "./words.js";
 
-const LIVE = { on: "Live", waiting: "Reconnecting", off: "Not live" };
+const LIVE = { on: "Live", waiting: "Reconnecting", off: "Not connected" };
 const DIGITS = 9; // panels with a digit key
 const TRY = {
   travel: ["Book a flight from Oslo to Madrid tomorrow", "Plan a weekend in Lisbon for two under 1200 euros", "Show my bookings"],

@@ -316,7 +316,7 @@ export function describe(event) {
     case "result_awaited": return "Waiting for a result";
     case "result_arrived": return "A result has arrived";
     case "result_overdue": return "A result is overdue";
-    case "accepted": return "In the queue";
+    case "accepted": return "Queued";
     default: return "Thinking";
   }
 }

@@ -48,7 +48,7 @@ export function render({ data, session, page }) {
     showFacts(data),
     section("Why this flow", predictions.length ? predictions.map((signal) => showPrediction(signal.payload)) : nothing("No interpretation: this turn was a click or a system turn, or hasn't ended.")),
     showCalls(data),
-    section("Course", data.signals.length ? showCourse(data) : nothing("Details appear once the turn has ended.")),
+    section("Timeline", data.signals.length ? showCourse(data) : nothing("Details appear once the turn has ended.")),
     offerCase(data.turn_id, session.api, page),
   ];
 }
@@ -75,7 +75,7 @@ function showCourse({ started_at: started, finished_at: finished, signals }) {
         h("span", { class: "when" }, [`after ${showDuration(start)}`, lasted ? `for ${showDuration(lasted)}` : null].filter(Boolean).join(", "))),
       h("div", { class: "course", "aria-hidden": "true" }, h("span", { style: { "margin-left": `${(100 * start) / whole}%`, width: `${Math.max(0.5, (100 * lasted) / whole)}%` } })),
       signal.type === "model_call" ? [h("p", { class: "quote" }, costOf(facts)), showDialogue(messages, answer, signal.id)] : null,
-      fold("Noted", facts, `signal:${signal.id}`));
+      fold("Details", facts, `signal:${signal.id}`));
   }));
 }
 
