@@ -111,7 +111,6 @@ def make_policies(
 
 
 def make_policy(own: type | None, flow: type[BaseFlow], planner: Planner) -> BasePolicy:
-    """Create the domain's policy for a flow, or the default policy of the flow's family."""
     default = PlanPolicy if flow.spec.family is Family.PLAN else BasePolicy
     policy = (own or default)(flow.spec)
     if isinstance(policy, PlanPolicy):

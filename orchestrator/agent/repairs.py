@@ -127,10 +127,6 @@ def find_faults(state: DialogueState) -> list[str]:
 
 
 def _find(outcome: Outcome, named: str) -> BaseFlow | None:
-    """Return the unfinished flow with this ID or name.
-
-    If there is no such flow, reject the repair and return None.
-    """
     stack = outcome.after.stack
     flow = stack.get(named) or stack.find(named)
     if flow is None or flow.is_finished:

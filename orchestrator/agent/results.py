@@ -184,7 +184,6 @@ def _end_quietly(turn: RunningTurn, what: str) -> TurnCommit:
 
 
 async def continue_with_result(turn: RunningTurn, modules: Modules) -> None:
-    """Continue the flow whose result has arrived or is overdue."""
     del modules
     state, flow = turn.context.state, _find_flow(turn)
     awaited = None if flow is None else flow.progress.awaits

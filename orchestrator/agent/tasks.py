@@ -61,7 +61,6 @@ def report_awaited(context: TurnContext, flow: BaseFlow) -> None:
 
 
 def _name_call(context: TurnContext, flow: BaseFlow) -> str:
-    """Return the name of the tool that the flow waits for, or the flow's title if the tool is unknown."""
     awaited = flow.progress.awaits
     spec = None if awaited is None else context.world.domain.tools.get(awaited.tool_id)
     return flow.title if spec is None else spec.name

@@ -82,7 +82,6 @@ def find_mistakes(schema: JsonObject) -> Iterator[tuple[str, str]]:
 
 
 def is_importable(module: str) -> bool:
-    """Return whether a domain can permit model-written Python to import a module."""
     return module in HARMLESS_MODULES
 
 

@@ -46,7 +46,6 @@ def check_locale(tag: str) -> str:
 
 @cache
 def locale_tags() -> frozenset[str]:
-    """Return the known locales in canonical form."""
     from babel.localedata import locale_identifiers  # noqa: PLC0415
 
     return frozenset(check_locale(name) for name in locale_identifiers() if name != "root")

@@ -50,7 +50,6 @@ def effects_made_from(context: TurnContext, flow: BaseFlow, names: Collection[st
 
 
 def reopen_plan(context: TurnContext, ended: PlanFlow) -> PlanFlow:
-    """Push a new flow for a completed plan, with the results of the plan's steps, and return the new flow."""
     plan = reopen_flow(context, ended)
     assert isinstance(plan, PlanFlow)
     plan.take_up(ended)
@@ -58,7 +57,6 @@ def reopen_plan(context: TurnContext, ended: PlanFlow) -> PlanFlow:
 
 
 def repeat_with_changes(context: TurnContext, flow: BaseFlow, changes: JsonObject) -> BaseFlow:
-    """Push a new flow with the values of a completed flow and the user's changes, and return the new flow."""
     fresh = reopen_flow(context, flow)
     apply_changes(fresh, changes, turn_id=context.ids.turn_id)
     context.changes.carry_on = True

@@ -28,7 +28,6 @@ from orchestrator.types import Json
 def compile_entities(
     entries: Mapping[str, EntityEntry], services: Services, file: SourceFile, problems: Problems
 ) -> dict[str, Entity]:
-    """Return the entities by name, with values from the file or from the entity's provider."""
     return {name: _compile_entity(name, entry, services, file, problems) for name, entry in entries.items()}
 
 

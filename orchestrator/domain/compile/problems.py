@@ -150,7 +150,6 @@ def shorten(value: Json) -> str:
 
 
 def _keys_at(model: type[BaseModel], location: Path) -> list[str]:
-    """Return the keys that `model` permits at a location."""
     current: Any = model
     for step in location:
         fields = _fields_of(current)
