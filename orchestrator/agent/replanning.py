@@ -51,7 +51,7 @@ def _asks(context: TurnContext) -> bool:
 
 
 def _take_in(context: TurnContext, plan: PlanFlow, flow: BaseFlow) -> None:
-    """Store a step's outputs in its plan. Results that only serve the plan are not reported (RS-2)."""
+    """Store a completed step's outputs in its plan. Results that only serve the plan are not reported (RS-2)."""
     step = plan.step_of(flow.flow_id)
     assert step is not None
     step.become(flow.status)
