@@ -55,8 +55,9 @@ class Methods(OperatorMethods[One, Many]):
         timezone: str | None = None,
         locale: str | None = None,
     ) -> One:
-        """Submit a turn and return a receipt. With `wait_s`, wait up to that many seconds and return the turn.
+        """Submit a turn and return a receipt.
 
+        `wait_s`: maximum seconds to wait for the turn to finish; the turn is then returned instead, finished or not.
         `text` or `action`: the input. `idempotency_key`: makes the request safe to retry; default: a generated
         key. `sequence`: the turn's number within the session, from 1, to run turns in this order. `if_busy`: the
         rule for this turn if another turn is unfinished. `timezone` and `locale`: new values for the user, stored
@@ -75,11 +76,11 @@ class Methods(OperatorMethods[One, Many]):
         return self._send(Call("POST", path, body, {"wait": wait_s}, keyed=True))
 
     def turn(self, turn_id: str, wait_s: float | None = None) -> One:
-        """Return a turn. `wait_s`: seconds to wait until the turn has finished. Raises NotFound."""
+        """Return a turn. `wait_s`: maximum seconds to wait for the turn to finish. Raises NotFound."""
         return self._get("turns", turn_id, wait=wait_s)
 
     def turns(self, status: str | None = None, *, session_id: str | None = None, limit: int = 100) -> Many:
-        """List turns, newest first. `status`: for example ``queued``, ``running`` or ``done``."""
+        """List turns of one session or all sessions, newest first. `status`: for example ``queued`` or ``done``."""
         return self._get("turns", status=status, session_id=session_id, limit=limit)
 
     def cancel_turn(self, turn_id: str) -> One:

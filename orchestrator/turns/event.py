@@ -25,8 +25,8 @@ class Event:
             approval_requested, handover_requested, approval_decided, result_awaited, result_arrived,
             result_overdue, answer, failed, run_progress, proposal_decided, context_gathered, plan or
             repaired.
-        number: the position in the session's log, from 1. None before the commit and for tokens, which are
-            not stored.
+        number: the position in the session's log, from 1, or None before the commit and for live events, which
+            are not stored.
         at: the time of writing, or None if the event was not read from the log.
     """
 
