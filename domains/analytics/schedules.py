@@ -80,7 +80,7 @@ def last_due(schedule: JsonObject, now: float) -> float:
 
 
 def _in_month(month: datetime, given: datetime) -> datetime:
-    """Return the day and time of `given` in another month, or the last day of a shorter month."""
+    """Move `given` to the month of `month`. If that month lacks the day, use the month's last day."""
     return given.replace(year=month.year, month=month.month, day=1) + timedelta(
         days=min(given.day, monthrange(month.year, month.month)[1]) - 1
     )

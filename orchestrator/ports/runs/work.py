@@ -105,7 +105,7 @@ class RunState:
         began: True if any stage of the run was started.
         why: the error, or the reason why the run was skipped or blocked.
         waits_s: seconds until the run can start.
-        holders: the maximum number of tasks that can share the unfinished items, if any.
+        holders: the maximum number of tasks that can share the unfinished items, or 0 if all are finished.
     """
 
     status: RunStatus
