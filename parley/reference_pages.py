@@ -113,7 +113,7 @@ def make_metrics_page() -> str:
         "## Per process\n",
         show_table(("metric", "type", "labels", "meaning"), _metrics_of(orchestrator.telemetry.metrics)),
         "## System-wide\n",
-        "Only gateways export these.\n",
+        "Only gateways export these metrics.\n",
         show_table(("metric", "type", "labels", "meaning"), _metrics_of(gateway.routes.metrics)),
     ])  # fmt: skip
 
@@ -138,7 +138,7 @@ def make_calls_page() -> str:
     parts = [
         "# HTTP calls\n",
         _GENERATED,
-        "Parameters and responses are at `/docs` of every gateway. See also the [HTTP API](http.md).\n",
+        "Every gateway documents parameters and responses at `/docs`. See also the [HTTP API](http.md).\n",
     ]
     for tag, calls in rows.items():
         parts += [f"## {tag[:1].upper()}{tag[1:]}\n", show_table(("call", "does"), calls)]

@@ -31,11 +31,13 @@ RUNS = gauge("parley_internal_runs_waiting", "Background runs that are due and n
 RUNS_AGE = gauge(
     "parley_internal_runs_oldest_seconds", "Waiting time of the oldest background run.", ["urgency"]
 )
-WEBHOOKS = gauge("parley_webhook_feeds", "Webhooks that fail, or were abandoned.", ["state"])
-JOB_FIRED = gauge("parley_job_fired_timestamp_seconds", "When a scheduled job last started.", ["scheduled"])
+WEBHOOKS = gauge("parley_webhook_feeds", "Failing or abandoned webhooks.", ["state"])
+JOB_FIRED = gauge(
+    "parley_job_fired_timestamp_seconds", "Time when a scheduled job last started.", ["scheduled"]
+)
 JOB_DUE = gauge(
     "parley_job_due_timestamp_seconds",
-    "When a scheduled job is due next; in the past if no scheduler runs.",
+    "Time when a scheduled job is due next; in the past if no scheduler is running.",
     ["scheduled"],
 )
 

@@ -23,13 +23,15 @@ PHASE_SECONDS = Histogram(
     "parley_turn_phase_seconds", "Time of each phase of a turn.", ["phase"], buckets=_FAST
 )
 
-MESSAGES_REFUSED = Counter("parley_messages_refused", "Malformed messages dropped from a queue.", ["queue"])
+MESSAGES_REFUSED = Counter(
+    "parley_messages_refused", "Malformed or unknown messages dropped from a queue.", ["queue"]
+)
 MODEL_CALLS = Counter("parley_model_calls", "Model calls, by outcome.", ["model", "prompt", "outcome"])
 MODEL_SECONDS = Histogram(
     "parley_model_seconds", "Time until a model's answer, including retries.", ["model"], buckets=_FAST
 )
-MODEL_TOKENS = Counter("parley_model_tokens", "Tokens used.", ["model"])
-MODEL_COST = Counter("parley_model_cost", "Cost in US dollars.", ["model"])
+MODEL_TOKENS = Counter("parley_model_tokens", "Model tokens used.", ["model"])
+MODEL_COST = Counter("parley_model_cost", "Model cost in US dollars.", ["model"])
 BUDGET_REFUSALS = Counter(
     "parley_model_budget_refusals",
     "Model calls refused by a budget, by scope (call, turn, session, user, tenant or day).",
@@ -45,11 +47,13 @@ TOOL_CALLS = Counter("parley_tool_calls", "Tool calls, by outcome.", ["tool", "s
 TOOL_SECONDS = Histogram(
     "parley_tool_seconds", "Duration of tool calls, excluding cached calls.", ["tool"], buckets=_FAST
 )
-RECOVERIES = Counter("parley_recoveries", "Recovery steps.", ["rung"])
-CHECKS_FAILED = Counter("parley_checks_failed", "Failed checks.", ["module", "check"])
+RECOVERIES = Counter("parley_recoveries", "Recovery steps, by kind.", ["rung"])
+CHECKS_FAILED = Counter("parley_checks_failed", "Failed checks of a module.", ["module", "check"])
 
 RUNS = Counter("parley_internal_runs", "Background runs that ended in this process.", ["flow", "status"])
-RUN_ITEMS = Counter("parley_internal_items", "Items of background runs processed here.", ["flow", "status"])
+RUN_ITEMS = Counter(
+    "parley_internal_items", "Background run items that ended in this process.", ["flow", "status"]
+)
 
 WEBHOOK_POSTS = Counter("parley_webhook_posts", "Webhook deliveries, by outcome.", ["outcome"])
 WEBHOOKS_GIVEN_UP = Counter("parley_webhooks_given_up", "Webhooks abandoned after failing for too long.")
