@@ -81,7 +81,6 @@ class Bench:
         self._runner = runner
 
     async def talk(self, session: SessionId) -> None:
-        """Run one round in a session without measuring."""
         for text in ROUND:
             await self._turn(session, text)
 

@@ -125,8 +125,6 @@ async def main() -> None:
 
 @dataclass
 class Talk:
-    """Sessions that run identical turns concurrently."""
-
     ports: Ports
     lanes: LaneRunner
     sessions: int

@@ -194,7 +194,6 @@ class TurnChanges:
 
     @property
     def completed(self) -> list[BaseFlow]:
-        """Return the flows that completed in this turn, in order."""
         return [flow for flow in self.reported if flow.state is FlowState.COMPLETED]
 
     @property

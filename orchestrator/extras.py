@@ -20,7 +20,6 @@ _REQUIREMENT: Final = re.compile(r"(?P<package>[A-Za-z0-9._-]+).*extra == ['\"](
 
 
 def extra_of(module: str) -> str | None:
-    """Return the extra that installs a module, or None if no extra installs it."""
     top = module.split(".", maxsplit=1)[0]
     wanted = _normal(_PACKAGES.get(top, top))
     return next((extra for package, extra in _declared() if package == wanted), None)

@@ -239,7 +239,6 @@ def describe(flight: JsonObject, cabin: str, passengers: int) -> JsonObject:
 
 
 def view(booking: JsonObject) -> JsonObject:
-    """Return the fields of a booking that users may see."""
     hidden = {"key", "owner", "session", "version", "last_change", "previous_flight_id", "leaves_at"}
     return {name: value for name, value in booking.items() if name not in hidden}
 

@@ -177,7 +177,6 @@ def _find(document: JsonObject, flight_id: str) -> JsonObject:
 
 
 def _count_held(document: JsonObject, cabin: str, without: str) -> Counter[str]:
-    """Return the number of held seats by flight, except seats of the booking `without`."""
     held: Counter[str] = Counter()
     for booking_ref, hold in document["holds"].items():
         if hold["cabin"] == cabin and booking_ref != without:

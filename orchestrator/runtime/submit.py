@@ -47,11 +47,9 @@ class Submitter:
     async def answer(
         self, tenant_id: TenantId, reference: str, signature: str, outcome: JsonObject
     ) -> ScheduledEvent:
-        """Submit the result of an asynchronous tool call, and wake a worker."""
         return await self._wake_for(await self.scheduled.answer(tenant_id, reference, signature, outcome))
 
     async def deliver_due(self) -> None:
-        """Deliver due events, and wake workers for their turns."""
         if sessions := await self.scheduled.deliver_due():
             await self.wakeup.offer(*sessions)
 

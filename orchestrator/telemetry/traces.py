@@ -24,7 +24,6 @@ from orchestrator.telemetry.metrics import PHASE_SECONDS
 from orchestrator.types import TurnId
 
 _ADDRESSES = frozenset({"http.target", "http.url", "url.full"})
-"""Span attributes that contain a URL."""
 
 Attributes = Mapping[str, str | int | float | bool]
 

@@ -116,7 +116,6 @@ class KeyText(NamedTuple):
 
 
 def make_key_text() -> KeyText:
-    """Generate a key with a 64-bit ID and a 256-bit secret."""
     return KeyText(secrets.token_hex(8), secrets.token_urlsafe(32))
 
 
@@ -125,7 +124,6 @@ def show_key(text: KeyText) -> str:
 
 
 def read_key(text: str) -> KeyText | None:
-    """Return the ID and the secret in a key's text, or None if the text is malformed."""
     if len(text) > _LONGEST or not text.isascii():
         return None
     prefix, _, rest = text.partition("_")

@@ -1,5 +1,3 @@
-"""Conversion of recorded conversations into evaluation cases."""
-
 import re
 from collections.abc import Mapping, Sequence
 

@@ -195,7 +195,6 @@ class EventRequest(RequestBody):
 
 
 def require_movable(event: ScheduledEvent) -> ScheduledEvent:
-    """Return the event, or raise Refused if it is no longer scheduled."""
     if event.status is not EventStatus.SCHEDULED:
         raise Refused(
             f"Only a scheduled event can be moved; event {event.event_id!r} is {event.status.value}."
@@ -208,7 +207,6 @@ def too_many_events() -> InboxFull:
 
 
 def require_known_event(name: str, known: Collection[str]) -> None:
-    """Raise Refused unless `name` is one of the `known` events, which start flows of the domain."""
     if name not in known:
         hint = f"known events: {', '.join(sorted(known))}" if known else "no flow lists any `events`"
         raise Refused(f"Unknown event {name[:60]!r}; {hint}.")

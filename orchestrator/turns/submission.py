@@ -216,7 +216,6 @@ def mistakes_in(errors: Sequence[Any]) -> list[Mistake]:
 
 
 def invalid_input(error: ValidationError) -> InvalidInput:
-    """Convert the first validation error to the error that all APIs report."""
     first = mistakes_in(error.errors(include_url=False, include_input=False))[0]
     return InvalidInput(str(first), field=first.field)
 
