@@ -1,4 +1,4 @@
-"""The outbox: messages that a commit stores, and that are resent until they are acknowledged (RT-4)."""
+"""The outbox: messages that are stored with a commit and sent repeatedly until they are acknowledged (RT-4)."""
 
 from dataclasses import dataclass
 from typing import Protocol

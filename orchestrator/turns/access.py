@@ -16,7 +16,7 @@ KEY = "key"  # prefix of a key holder's credential
 
 class Scope(StrEnum):
     USER = "user"
-    """Send messages to sessions, read sessions, and decide approvals that users can decide."""
+    """Send messages to sessions, read sessions, and decide approvals, except grants that require an operator."""
     OPERATOR = "operator"
     """Access everything within the tenant."""
 
