@@ -65,7 +65,7 @@ def print_prompts(prompts: Mapping[str, Any]) -> None:
     """Print each prompt's number of model calls and tokens per call as a table. Print nothing without prompts."""
     if prompts:
         rows = [[name, use["calls"], use["tokens_a_call"]] for name, use in prompts.items()]
-        print_table(("prompt", "calls", "tokens a call, with the answer"), rows)
+        print_table(("prompt", "calls", "tokens per call, including the answer"), rows)
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

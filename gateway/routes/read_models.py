@@ -125,7 +125,7 @@ async def _redeem(token: str, sessions: SessionServices) -> JsonObject:
             found = await _find_export(sessions, link.tenant_id, link.session_id, link.export_id)
             if link.is_signed(signature, found["key"]):
                 return found
-    raise NotFound("export", "of this path")
+    raise NotFound("export", "invalid or expired path")
 
 
 async def _find_export(

@@ -109,8 +109,10 @@ def replay(
     """
     found = asyncio.run(_find(url, wanted))
     domains = sorted(set(found.values()))
+    if not domains and wanted.sessions:
+        raise NotFound("session", ", ".join(wanted.sessions))
     if not domains:
-        raise NotFound("session", ", ".join(wanted.sessions) or f"of the domain {wanted.of}")
+        raise NotFound("session of domain", wanted.of or "any")
     if len(domains) > 1:
         raise InvalidInput(
             f"Replay one domain at a time; these sessions use {', '.join(domains)}.", field="session"

@@ -57,7 +57,7 @@ def replay(
             for one in chosen:
                 message = letters.message(one)
                 if message is None:
-                    raise NotFound("dead letter that can be replayed", one)
+                    raise NotFound("replayable dead letter", one)
                 _publish(connection, message)
                 letters.drop(one)
     _tell({"replayed": chosen}, f"{len(chosen)} replayed.", as_json=as_json)

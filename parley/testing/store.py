@@ -161,7 +161,7 @@ class MemorySession:
     def state_at(self, epoch: Epoch) -> JsonObject:
         """Return the state at an epoch. Raises NotFound if the session has no such epoch."""
         if epoch not in self.revisions:
-            raise NotFound("state", f"{self.session_id} at epoch {epoch}")
+            raise NotFound(f"epoch {epoch} of session", self.session_id)
         start = max(e for e, kept in self.revisions.items() if e <= epoch and kept.snapshot is not None)
         diffs = (self.revisions[Epoch(later)].diff for later in range(start + 1, epoch + 1))
         return rebuild(self.revisions[start].snapshot or {}, diffs)

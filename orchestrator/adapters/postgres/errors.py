@@ -80,5 +80,5 @@ def _gone(violation: psycopg.errors.ForeignKeyViolation) -> NotFound:
     return (
         NotFound(_KINDS.get(named[2], named[2]), named[1])
         if named
-        else NotFound("parent of", violation.diag.table_name or "a row")
+        else NotFound("parent row of table", violation.diag.table_name or "unknown")
     )

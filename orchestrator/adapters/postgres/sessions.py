@@ -168,7 +168,7 @@ class PostgresSessions:
         async with self._database.transaction() as connection:
             row = (await connection.execute(latest)).one_or_none()
             if row is None:
-                raise NotFound("plan", session_id)
+                raise NotFound("plan of session", session_id)
             revised = select(plan_revisions).where(
                 kept.session_id == session_id, kept.tenant_id == tenant_id, kept.plan_id == row.plan_id
             )
@@ -369,5 +369,5 @@ async def _rebuild(
         )
     ).all()
     if not rows or rows[-1].epoch != epoch:
-        raise NotFound("state", f"{session_id} at epoch {epoch}")
+        raise NotFound(f"epoch {epoch} of session", session_id)
     return rebuild(rows[0].snapshot, (row.diff for row in rows[1:]))

@@ -94,7 +94,7 @@ class MemorySessions:
     async def plan(self, tenant_id: TenantId, session_id: SessionId) -> JsonObject:
         plans = self._store.session(tenant_id, session_id).plans.values()
         if not plans:
-            raise NotFound("plan", session_id)
+            raise NotFound("plan of session", session_id)
         kept = max(plans, key=lambda plan: plan.at)
         revisions = [
             show_revision(revision, turn_id, at.isoformat()) for revision, turn_id, at in kept.revisions

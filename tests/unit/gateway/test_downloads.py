@@ -53,7 +53,7 @@ async def test_what_is_no_signed_path_finds_nothing(token: str) -> None:
     async with guarded_house() as house:
         answer = await house.ask(None, "GET", f"{PREFIX}{token}")
         assert answer.status_code == 404
-        assert answer.json()["detail"] == "Export 'of this path' not found."
+        assert answer.json()["detail"] == "Export 'invalid or expired path' not found."
     assert read_link(WITH_NUL) is None, "no store keeps such a name"
 
 

@@ -187,7 +187,9 @@ def test_models_are_measured_side_by_side(
 
     printed = capsys.readouterr().out
     assert code == 0
-    assert all(name in printed for name in ("small", "large", "flow accuracy", "nlu_think", "tokens a call"))
+    assert all(
+        name in printed for name in ("small", "large", "flow accuracy", "nlu_think", "tokens per call")
+    )
     kept = sorted(path.stem for path in (tmp_path / "evaluations" / "trips").glob("*.json"))
     assert [name.rpartition("-")[2] for name in kept] in (["large", "small"], ["small", "large"])
 
