@@ -79,7 +79,7 @@ class OutboxSender:
         try:
             await self._deliver[message.kind](message)
         except Unavailable as error:
-            _log.warning("An outbox message could not be delivered yet.", id=message.id, error=error)
+            _log.warning("Could not deliver an outbox message yet.", id=message.id, error=error)
             return False
         return True
 

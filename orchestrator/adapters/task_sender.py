@@ -100,7 +100,7 @@ class TaskSender:
                     partial(self._app.send_task, RUN_FLOW, task_id=hint.run_id, retry=False, **options)
                 )
             except Unavailable as error:
-                _log.warning("The message for a run could not be sent.", run=hint.run_id, error=error)
+                _log.warning("Could not send the message for a run.", run=hint.run_id, error=error)
 
     def close(self) -> None:
         self._app.close()

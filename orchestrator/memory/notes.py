@@ -123,7 +123,7 @@ class SharedNotes:
         try:
             entries = await self.pad.read(self.tenant_id, self.session_id, kinds=_SHOWN)
         except Unavailable as error:
-            _log.warning("The scratchpad could not be read.", session=self.session_id, error=error)
+            _log.warning("Could not read the scratchpad.", session=self.session_id, error=error)
             return own
         shared = [
             Note(entry.text, entry.flow, 0, entry.labels, NoteKind.FINDING)

@@ -42,5 +42,5 @@ async def _hear(journal: Journal, work: Work) -> Meaning:
     try:
         return await hear(at_work, work)
     except Exception:  # noqa: BLE001 - an unreadable message must not harm the running turn
-        _log.exception("A mid-turn message could not be classified.", turn=work.turn_id)
+        _log.exception("Could not classify a mid-turn message.", turn=work.turn_id)
         return Meaning.WAITS

@@ -98,7 +98,7 @@ def questions(model: str) -> Iterator[Question]:
     yield Question("parallel tools", ask("Note red, and note green, both now.", tools=tools), calls=2)
     yield Question("stream", ask("Count to five.", RequestField.STREAM), streamed=True)
     yield Question(
-        "stream counts",
+        "stream token counts",
         ask("Count to five.", RequestField.STREAM, RequestField.STREAM_USAGE),
         streamed=True,
     )
@@ -168,7 +168,7 @@ def _find_fault(question: Question, reply: ChatReply) -> str | None:
         return "did not return the requested object"
     if not question.calls and not reply.text.strip():
         return "returned nothing; raise the token limit if the model reasons"
-    if question.name == "stream counts" and reply.usage is None:
+    if question.name == "stream token counts" and reply.usage is None:
         return "no token counts in the stream"
     return None
 

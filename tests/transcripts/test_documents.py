@@ -17,7 +17,7 @@ from tests.transcripts.test_transcripts import trained
 CONDITIONS = """
 # Lounges
 
-Business travellers may use the lounge with one guest. For others, lounge access costs 35 euros a visit.
+Business travelers can use the lounge with one guest. For others, lounge access costs 35 euros a visit.
 
 # Pets
 

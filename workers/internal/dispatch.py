@@ -55,9 +55,7 @@ class Dispatcher:
         try:
             await self._canvas.send(hints, root=root)
         except Unavailable as error:
-            _log.warning(
-                "Runs could not be sent to workers.", runs=[hint.run_id for hint in hints], error=error
-            )
+            _log.warning("Could not send runs to workers.", runs=[hint.run_id for hint in hints], error=error)
             if self._execute is not None:
                 await asyncio.gather(*map(self._execute, hints))
 

@@ -33,7 +33,7 @@ class ProgressEvents:
         try:
             logged = await self._work.log_progress(facts.run_id)
         except Unavailable as error:
-            _log.warning("The progress of a run could not be logged.", run=facts.run_id, error=error)
+            _log.warning("Could not log the progress of a run.", run=facts.run_id, error=error)
             return
         if logged is not None and self._live is not None:
             number, payload = logged

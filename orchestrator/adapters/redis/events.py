@@ -77,7 +77,7 @@ class RedisEvents:
             await self._publish(session_id, events)
         except (RedisError, OSError) as error:
             self.failures += 1
-            _log.warning("Live events could not be published.", session=session_id, error=error)
+            _log.warning("Could not publish live events.", session=session_id, error=error)
 
     async def _publish(self, session_id: SessionId, events: tuple[Event, ...]) -> None:
         channel, message = CHANNEL + session_id, orjson.dumps([_encode(event) for event in events])
@@ -105,7 +105,7 @@ class RedisEvents:
         try:
             turn_id, text, stamp = await self._redis.hmget(STREAMED + session_id, "turn", "text", "stamp")
         except (RedisError, OSError) as error:
-            _log.warning("A streamed text could not be read.", session=session_id, error=error)
+            _log.warning("Could not read a streamed text.", session=session_id, error=error)
             return None
         if turn_id is None:
             return None

@@ -168,7 +168,7 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
         except TimeoutError:
             continue
         return
-    _log.error("An MCP server could not be stopped.", pid=process.pid)
+    _log.error("Could not stop an MCP server.", pid=process.pid)
 
 
 async def _drain(process: asyncio.subprocess.Process) -> None:

@@ -60,7 +60,7 @@ async def test_what_is_refused_is_named_and_what_follows_from_it() -> None:
     found, _ = await findings(endpoint)
 
     assert {name for name, one in found.items() if one.fine is None} == {
-        "schema", "metadata", "stream counts", "required tool", "parallel tools",
+        "schema", "metadata", "stream token counts", "required tool", "parallel tools",
     }  # fmt: skip
     assert (found["tool"].fine, found["tool"].remedy) == (False, "skills can't run")
     assert "no tool was called" in found["tool"].message
