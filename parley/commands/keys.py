@@ -31,7 +31,7 @@ def create(
     tenant: Tenant = DEFAULT_TENANT,
     operator: Annotated[bool, typer.Option("--operator", help="Allow everything within the tenant.")] = False,
     user: Annotated[str | None, typer.Option(help="Limit the key to the sessions of this user.")] = None,
-    days: Annotated[int | None, typer.Option(min=1, help="Expire after this many days.")] = None,
+    days: Annotated[int | None, typer.Option(min=1, help="Number of days until the key expires.")] = None,
     as_json: AsJson = False,
     data_dir: DataDir = DEFAULT_DATA_DIR,
 ) -> None:

@@ -21,7 +21,7 @@ TimezoneOption = Annotated[
 ]
 LocaleOption = Annotated[
     str | None,
-    typer.Option("--locale", help="Your locale, such as de-DE: how numbers, dates and amounts are written."),
+    typer.Option("--locale", help="Your locale, such as de-DE, for numbers, dates and amounts."),
 ]
 
 DEFAULT_DATA_DIR = Path(".parley")

@@ -24,8 +24,8 @@ def add(
     client: Client,
     files: Annotated[list[Path], typer.Argument(help="Text or Markdown files.")],
     title: Annotated[str | None, typer.Option(help="Title of a single file. Default: its name.")] = None,
-    domain: Annotated[str | None, typer.Option(help="Only for this domain.")] = None,
-    user: Annotated[str | None, typer.Option(help="Only for this user.")] = None,
+    domain: Annotated[str | None, typer.Option(help="Restrict the documents to this domain.")] = None,
+    user: Annotated[str | None, typer.Option(help="Restrict the documents to this user.")] = None,
 ) -> Answer | Rows:
     """Add documents. A document with the same title and text is stored only once."""
     if title is not None and len(files) > 1:

@@ -22,14 +22,16 @@ Session = Annotated[str, typer.Argument(help="Session ID.")]
 def submit(
     client: Client,
     session: Session,
-    text: str,
+    text: Annotated[str, typer.Argument(help="The user's message.")],
     wait: Annotated[
         float | None, typer.Option(help="Seconds to wait for the answer. Default: don't wait.")
     ] = None,
     idempotency_key: Annotated[
-        str | None, typer.Option(help="Submitting with the same key again returns the same turn.")
+        str | None, typer.Option(help="Key of this message. Submitting it again returns the same turn.")
     ] = None,
-    if_busy: Annotated[str | None, typer.Option(help="What to do while a turn is running.")] = None,
+    if_busy: Annotated[
+        str | None, typer.Option(help="How to handle the message while a turn is running.")
+    ] = None,
     timezone: TimezoneOption = None,
     locale: LocaleOption = None,
 ) -> Answer:
