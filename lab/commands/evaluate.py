@@ -24,10 +24,13 @@ PromptFolders = Annotated[
 ]
 FailUnder = Annotated[
     list[str] | None,
-    typer.Option(help="Exit with status 1 below this score: 0.95 of the turns, or for example slot_f1=0.9."),
+    typer.Option(
+        help="Exit with status 1 below this score: 0.95 (of the turns), or for example slot_f1=0.9."
+    ),
 ]
 Against = Annotated[
-    str | None, typer.Option(help="Exit with status 1 if worse than this run: its name, file, or `latest`.")
+    str | None,
+    typer.Option(help="Exit with status 1 if worse than this run, given by name or file, or as `latest`."),
 ]
 Judge = Annotated[
     str | None,

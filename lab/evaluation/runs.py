@@ -39,7 +39,7 @@ class Variant:
     @property
     def name(self) -> str:
         if self.examples is not None:
-            return f"{self.examples} example{'s' if self.examples > 1 else ''} a flow"
+            return f"{self.examples} example{'s' if self.examples > 1 else ''} per flow"
         prompts = f", {self.prompts.name}" if self.prompts is not None else ""
         return (self.model or NO_MODEL) + prompts
 

@@ -17,7 +17,7 @@ from lab.faults.sound import Sound, Sounds
 from orchestrator.domain.evaluations import FaultKind
 from orchestrator.turns.turn import TurnInput
 
-_UNSURE = re.compile(r"can't tell|may have been done|\bI had\b|I've already")
+_UNSURE = re.compile(r"can't tell|may have been done|\bI had\b|I sent this request|I've already")
 """Phrases of replies that leave the outcome open or report a partial outcome."""
 
 

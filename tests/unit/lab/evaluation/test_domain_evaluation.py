@@ -60,7 +60,7 @@ def test_a_domain_is_measured_and_its_run_is_kept(
     page = Path(found["report"]).read_text(encoding="utf-8")
     assert page.count("<svg") == len(found["figures"]) + 1 + page.count("<polyline")
     assert page.count("<polyline") == 3
-    assert "1 example a flow" in page
+    assert "1 example per flow" in page
     assert list(kept.parent.glob("*.json")) == [kept]
     assert "http" not in page
 
