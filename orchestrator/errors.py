@@ -277,7 +277,7 @@ class ModelRefused(ModelRejected):
 
 
 class ModelNotAllowed(ModelUnavailable):
-    """The key is invalid or lacks permission. All requests fail until an operator corrects this."""
+    """The key is invalid or lacks permission. All requests fail until an operator fixes the problem."""
 
     code = "model_not_allowed"
     final = True

@@ -33,7 +33,7 @@ class SharedQueue(Queue):
 
 
 class ForeignQueue(SharedQueue):
-    """The queue of another application that sends tasks, reached through the default exchange.
+    """Another application's queue, reached through the default exchange.
 
     On Redis, the queue is a list, which needs no declaration.
     """

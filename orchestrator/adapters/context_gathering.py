@@ -12,7 +12,7 @@ class RunsContextGathering:
     """A `ContextGathering` that starts one background run per question (PX-16).
 
     Args:
-        wake: makes a worker claim the started run; must not raise.
+        wake: wakes a worker for the started run; must not raise.
     """
 
     def __init__(self, runs: PostgresRuns, wake: Callable[[Started], Awaitable[None]]) -> None:

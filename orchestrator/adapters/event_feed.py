@@ -30,7 +30,7 @@ _log = get_logger(__name__)
 class Leave:
     """A follower's permission to listen.
 
-    `holds` is called every `every_s` seconds. If it returns False, the stream ends.
+    `holds`: called every `every_s` seconds; returns False to end the stream.
     """
 
     holds: Callable[[], Awaitable[bool]]
@@ -70,7 +70,7 @@ class _Follower:
 
 
 class EventFeed:
-    """A feed for any number of followers.
+    """A feed of session events for any number of followers.
 
     Args:
         inbox: tells whether a turn has ended. The feed skips the stored token events of ended turns.

@@ -17,7 +17,7 @@ _Result = TypeVar("_Result")
 
 
 class _Pool:
-    """A pool that is replaced in forked processes, because threads do not survive a fork."""
+    """A thread pool that is replaced in forked processes, because threads do not survive a fork."""
 
     def __init__(self) -> None:
         self.executor: ThreadPoolExecutor

@@ -23,7 +23,7 @@ from orchestrator.types import Dact
 
 @dataclass(frozen=True, slots=True)
 class MemoryPorts:
-    """Stores of data that outlives a turn. Turns read them only when needed."""
+    """Stores whose data outlives a turn. Turns read these stores only when needed."""
 
     preferences: PreferenceStore
     context: ContextSearch

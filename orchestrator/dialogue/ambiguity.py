@@ -18,7 +18,7 @@ MOST_OPEN = 16
 class Ambiguity:
     """An unresolved question.
 
-    `words`: the displayed text, empty before the question is asked. `asked`: number of times asked, without
+    `words`: the displayed text, empty before the question is asked. `asked`: number of times asked, excluding
     repetitions after digressions. `seen_at`: time of first display in Unix seconds, or None if the question
     was not displayed yet or accepts earlier answers.
     """
@@ -59,10 +59,10 @@ class Ambiguity:
 
 
 class QuestionKind(StrEnum):
-    """Ways in which clients display a question."""
+    """Ways of displaying a question."""
 
     OPEN = "open"
-    """Answered in the user's own words."""
+    """The user answers in their own words."""
     OPTIONS = "options"
     CONFIRMATION = "confirmation"
 

@@ -74,7 +74,7 @@ class BaseFlow:
     """A task in progress. Subclasses define `spec`; slot values belong to the instance (FS-6).
 
     Slots only hold values that their types accept. Times are in Unix seconds. `plan_id`: the plan that this flow
-    serves, or None. `interruption`: the reason for the interruption. `notes`: data that the policy keeps between
+    serves, or None. `interruption`: why the flow was interrupted, or None. `notes`: data that the policy keeps between
     turns.
     """
 

@@ -49,7 +49,7 @@ class AwaitedCall:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """An unused approval. `call`: digest of the approved call."""
+    """A granted approval that is still unused. `call`: the digest of the approved call."""
 
     approval_id: str
     call: str

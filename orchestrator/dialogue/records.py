@@ -138,8 +138,8 @@ class Shown:
     """Displayed rows in order, reduced to the fields that users refer to (IR-5).
 
     `tool_id`: the tool that returned the rows. `dact`: the flow that displayed them. `key`: the field that
-    identifies a row. `place`: index of the current row, initially the first. `made_from`: values of the flow's
-    required slots, by slot.
+    identifies a row. `place`: index of the current row, initially the first. `made_from`: the required
+    slot values that produced the rows, by slot.
     """
 
     tool_id: ToolId
@@ -183,7 +183,7 @@ class Label(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LabelSource:
-    """The source of a label. `source`: a name for the user, such as a tool's name. `turn`: the turn's number."""
+    """The source of a label. `source`: its display name, such as a tool's name. `turn`: the turn's number."""
 
     label: Label
     source: str

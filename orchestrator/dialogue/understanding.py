@@ -26,7 +26,7 @@ class MessageKind(StrEnum):
     PLAN_CHANGE = "plan_change"
     """Reordering, skipping or adding steps of a running plan."""
     UNKNOWN = "unknown"
-    """No kind is likely enough: general ambiguity."""
+    """No kind is likely enough (general ambiguity)."""
 
 
 class Digression(StrEnum):
@@ -94,7 +94,7 @@ class RowQuestion:
 
 @dataclass(frozen=True, slots=True)
 class PlanChange:
-    """A requested change of a plan.
+    """A requested change to a plan.
 
     `step`: the step to change, or None if the message doesn't name a single step. `other`: for BEFORE, the
     step that `step` moves ahead of. `others`: further steps to skip.

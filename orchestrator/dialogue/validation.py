@@ -33,7 +33,7 @@ class Valid:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A rejection. `why`: one or two sentences for the user, with the problem and its fix."""
+    """A rejected value. `why`: one or two sentences for the user, with the problem and its fix."""
 
     why: Told
 

@@ -60,7 +60,7 @@ class Separators:
 
 
 class LocaleForms:
-    """Formats of numbers, amounts, times and dates in one locale, with names in one language.
+    """Formats of numbers, amounts, times and dates in one locale, with month and day names in one language.
 
     `tag`: a locale tag such as ``de-DE``. `language`: the ISO 639-1 code of the answer's language.
     """

@@ -19,7 +19,7 @@ SessionEntities = dict[str, dict[str, JsonObject]]
 
 
 class Registry:
-    """Entity values of a domain and a session. `own`: the session's values, shared and mutable."""
+    """Entity values of a domain and a session. `own`: the session's values, which `learn` replaces."""
 
     def __init__(self, entities: Mapping[str, Entity], own: SessionEntities | None = None) -> None:
         self._values = {name: entity.by_canonical for name, entity in entities.items()}

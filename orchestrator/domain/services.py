@@ -178,8 +178,7 @@ class DocumentSearch(Protocol):
 class SessionEvents(Protocol):
     """Scheduled events for a call's session. Each event starts the flow that lists it under `events`.
 
-    The flow starts in a system turn. Like other state of a service, an event remains if the turn is canceled
-    later.
+    The flow starts in a system turn. If the turn that schedules an event is canceled later, the event remains.
     """
 
     async def schedule(

@@ -29,8 +29,8 @@ Tag = Literal["accesses_private_data", "receives_untrusted_input", "communicates
 class HttpEntry(Entry):
     """An HTTP endpoint. ``{city}`` is an input, ``${API_KEY}`` an environment variable.
 
-    ``{user_id}`` and ``{session_id}`` are the caller's IDs. ``{callback_url}`` is the URL for the result of a
-    tool with `later`.
+    ``{user_id}`` and ``{session_id}`` are the IDs of the call's user and session. ``{callback_url}`` is the
+    URL for the result of a tool with `later`.
 
     In `query` and `body`, a value that is only one input keeps its type, and a value with a missing input is
     omitted. By default, remaining inputs go into the query for GET and DELETE, or into the body for other

@@ -163,7 +163,7 @@ class DomainDocuments:
 
 
 class Documents(Service):
-    """A tool that searches documents for passages that answer a question."""
+    """A service that searches documents for passages that answer a question."""
 
     async def search(self, *, question: str, call: ToolCall) -> JsonObject:
         if self.documents is None:

@@ -72,7 +72,7 @@ _log = get_logger(__name__)
 class FallbackEmbedder:
     """An `Embedder` that uses `instead` while `wanted` is unavailable.
 
-    A maintenance flow later embeds again the documents that `instead` has embedded. `clock`: returns
+    A maintenance flow later re-embeds the documents that `instead` embedded. `clock`: returns
     monotonic seconds.
     """
 

@@ -279,7 +279,7 @@ EVERYTHING = "everything"
 
 
 class Memory(Service):
-    """The tools that store, list and delete memories at the user's request."""
+    """A service that stores, lists and deletes memories at the user's request."""
 
     async def remember(self, *, preference: str, call: ToolCall) -> JsonObject:
         return await self._port.remember(call, preference)

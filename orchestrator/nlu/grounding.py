@@ -24,7 +24,7 @@ _COMPARING = word_set("more extra additional further other fewer less")
 
 
 class Grounding:
-    """A search for values in the conversation, including the current message `text`."""
+    """A check of values against the conversation, including the current message `text`."""
 
     def __init__(self, extractor: Extractor, context: NluContext, text: str) -> None:
         self._extractor = extractor

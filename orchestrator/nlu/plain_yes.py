@@ -109,7 +109,7 @@ def _is_code(word: str) -> bool:
 class _Match:
     """A match of a message with courtesies, confirmations, the offered action and the offer's values.
 
-    `deed_needed`: the message must name the offered action.
+    `deed_needed`: True if the message must name the offered action.
     """
 
     def __init__(

@@ -107,7 +107,7 @@ class Skills(Protocol):
 
 
 class Choices:
-    """The choices of a policy, which a domain can override."""
+    """The parts of a policy that a domain can override."""
 
     most_choices = 5
     """Maximum number of rows offered in a choice."""

@@ -30,7 +30,7 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of a plan.
+    """A change to a plan.
 
     `steps`: labels of the added or dropped steps, or of all steps in their new order. `matters`: True to tell
     the user.

@@ -13,7 +13,7 @@ class SessionState:
 
 @dataclass(frozen=True, slots=True)
 class SessionRows:
-    """Numbers of a session's inconsistent rows.
+    """Counts of a session's inconsistent rows.
 
     Args:
         turns: turns that are marked as running but have no worker.

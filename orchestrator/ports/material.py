@@ -37,7 +37,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class SlotUse:
-    """A slot value that a user gave in completed flows `dact`. `times`: the number of these flows."""
+    """A slot value that a user gave in completed `dact` flows. `times`: the number of these flows."""
 
     dact: str
     slot: str

@@ -6,7 +6,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """A number of tokens with their cost. `cost_micros`: in millionths of a US dollar."""
+    """A number of tokens and their cost. `cost_micros`: in millionths of a US dollar."""
 
     tokens: int = 0
     cost_micros: int = 0

@@ -11,7 +11,7 @@ SUMMARY_DUE: Final = "summary_due"
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
-    """The result of an update.
+    """The result of refreshing a session's summary.
 
     `through_turn`: the number of the last summarized turn. `summary`: the text, or None if it is not in the
     scratchpad.

@@ -25,7 +25,7 @@ class Writer(Protocol):
 
 
 class Response(NamedTuple):
-    """An answer in progress. `writer`: a model that rephrases answers, or None."""
+    """An answer in progress. `writer`: rephrases answers with a model, or None."""
 
     context: TurnContext
     answer: Answer

@@ -24,7 +24,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """An unexpected error. The attempt counts, and the turn is tried again."""
+    """An attempt that failed unexpectedly. It counts, and the turn is retried until it is quarantined."""
 
     error: str
 

@@ -61,7 +61,7 @@ _log = get_logger(__name__)
 
 
 class SharedStore:
-    """A shared store with a fallback. For the log, `name` names the store and `instead` describes the fallback."""
+    """Access to a shared store, with a fallback. `name`, `instead`: the store and the fallback, as logged."""
 
     def __init__(self, name: str, instead: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._name = name

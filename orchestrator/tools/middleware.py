@@ -168,7 +168,7 @@ async def _nothing() -> None:
 
 
 class Retry:
-    """Retries of idempotent tools after transient errors, with exponential backoff and jitter."""
+    """Retries for calls of idempotent tools after transient errors, with exponential backoff and jitter."""
 
     def __init__(self, setting: CallSetting) -> None:
         self._resilience = setting.config.resilience

@@ -23,7 +23,7 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The authenticated caller of a request.
+    """The caller of a request.
 
     `user_id`: restricts callers without the operator scope to this user's sessions, or None for a backend
     that acts for all users of its tenant. `name`: a name for display. `credential`: an ID of the key or token.

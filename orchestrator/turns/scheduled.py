@@ -50,9 +50,9 @@ class NewEvent:
     Args:
         key: identifies the event within its session.
         not_before: the due time. Default: now.
-        set_by: the idempotency key of the tool call that schedules the event, or None for external callers.
-            Another tool call with the same `key` replaces the event. A repeated request returns the existing
-            event.
+        set_by: identifies the tool call, step or turn that schedules the event, or None for external callers.
+            If the `key` exists, a different `set_by` replaces the event, unless the event already has a
+            result. Other requests return the existing event.
     """
 
     session_id: SessionId

@@ -11,7 +11,7 @@ class TurnFilter:
     Args:
         words: words that must all occur in the message or the reply.
         failed: whether the turn ended with an error or an apology.
-        not_understood: whether no NLU component could interpret the message.
+        not_understood: whether NLU failed to interpret the message.
         rated_down: whether the turn has a thumbs-down.
         over_budget: whether a budget prevented a model call in the turn.
         min_ms: minimum run time, in milliseconds.
@@ -31,7 +31,7 @@ class TurnFilter:
 
 @dataclass(frozen=True, slots=True)
 class FoundTurns:
-    """A page of turns, newest first. `next`: the `before` argument for the next page, or None if this is the last."""
+    """A page of turns, newest first. `next`: the `before` argument for the next page, or None on the last page."""
 
     turns: list[JsonObject]
     next: TurnId | None

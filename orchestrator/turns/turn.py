@@ -20,7 +20,7 @@ class TurnStatus(StrEnum):
     DONE = "done"
     """Answered and committed."""
     FAILED = "failed"
-    """Ended without an answer, because of its deadline or a gap in the sequence."""
+    """Ended because of its deadline or a gap in the sequence."""
     CANCELLED = "cancelled"
     """Canceled before the commit, for example by the user, an operator or a later message."""
     REJECTED = "rejected"

@@ -21,7 +21,7 @@ MakeServices: TypeAlias = Callable[[LoadedDomain], Callable[[TenantId], Mapping[
 
 
 class FramePages:
-    """Pages and exports of frames. Domains are loaded on first use."""
+    """A reader of frames' table pages and exports. Domains are loaded on first use."""
 
     def __init__(self, domains: DomainRegistry, make_services: MakeServices) -> None:
         self._domains = domains

@@ -105,7 +105,7 @@ def _calls(listed: list[JsonObject]) -> list[JsonObject]:
 
 
 class ChunkNormalizer:
-    """A normalizer for the chunks of one streamed answer. Calls get consecutive indexes."""
+    """A normalizer for the chunks of one streamed answer. Numbers the tool calls consecutively."""
 
     def __init__(self) -> None:
         self._places: list[_Call] = []
@@ -195,7 +195,7 @@ class ChunkNormalizer:
 
 
 class _Call:
-    """A call that has been received partially."""
+    """A tool call whose parts are still arriving."""
 
     def __init__(self, index: Json, given: str | None) -> None:
         self.index = index

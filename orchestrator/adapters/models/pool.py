@@ -75,7 +75,7 @@ def _read_endpoint(endpoint: ModelEndpoint) -> Endpoint:
 
 
 class ModelPool:
-    """A factory of Prompt Engineers, bound to the event loop that first uses an engineer."""
+    """A factory of `PromptEngineer` objects, bound to the event loop that first uses one of them."""
 
     def __init__(
         self,

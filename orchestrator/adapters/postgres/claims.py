@@ -118,7 +118,7 @@ async def _take_number(connection: Connection) -> WorkerId:
 class HeldClaim:
     """A claim of this process.
 
-    A claim of a session lane also has the current turn and the number of pending turns.
+    For a session lane, `turn_id` is the current turn, and `pending` counts the turns to run, including that turn.
     """
 
     token: int

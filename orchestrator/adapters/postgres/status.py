@@ -85,7 +85,7 @@ class SessionBacklog:
 
 
 class PostgresLoad:
-    """Load metrics on PostgreSQL. Every method can raise Unavailable."""
+    """Load metrics, read from PostgreSQL. Every method can raise Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -19,7 +19,7 @@ SENTINEL_PORT: Final = 26379
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """The contents of a sentinel URL: the sentinels, and the master's name, database and credentials."""
+    """A parsed sentinel URL: the sentinels, and the master's name, database and credentials."""
 
     sentinels: tuple[tuple[str, int], ...]
     master: str

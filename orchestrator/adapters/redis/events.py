@@ -46,7 +46,7 @@ class _Channel:
 
 
 class RedisEvents:
-    """A `LiveEvents` over Redis, bound to one event loop, which must also close it.
+    """A Redis-backed `LiveEvents`, which must be used and closed in one event loop.
 
     Only the reader task connects and reads, because concurrent reads of one connection fail. Other tasks only
     write subscriptions.

@@ -74,8 +74,7 @@ WINDOW_MS = 60_000
 class RedisRateLimits:
     """A Redis-backed `RateLimits`, with an expiring sorted set per key.
 
-    If a reply is lost, the call may have been counted. The limit may then allow too few calls, but never too
-    many.
+    If a reply is lost, the call may still have been counted, so the limit can allow too few calls.
     """
 
     def __init__(self, redis: Redis) -> None:
@@ -106,7 +105,7 @@ PREFIX = "parley:spent:"
 class RedisSpending:
     """A Redis-backed `SpendingStore`.
 
-    If a reply is lost, the amount may have been added. Counters can therefore be too high, but never too low.
+    If a reply is lost, the amount may still have been added, so counters can be too high.
     """
 
     def __init__(self, redis: Redis) -> None:

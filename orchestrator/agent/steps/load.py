@@ -36,7 +36,7 @@ from orchestrator.types import Epoch, JsonObject
 
 
 class RecentTurns:
-    """A value finder that searches the conversation and the user's preferences, once per flow and turn."""
+    """A value finder that searches the conversation and the user's preferences, at most once per flow and turn."""
 
     def __init__(self, nlu: NLU, context: TurnContext) -> None:
         self._nlu = nlu

@@ -57,7 +57,7 @@ class SourceFile:
 
 @dataclass(slots=True)
 class Problems:
-    """The problems found so far. After a value was found invalid, its further problems are not reported."""
+    """The problems found so far. Further problems with a value that is known to be invalid are not reported."""
 
     found: list[Problem] = field(default_factory=list[Problem])
     _broken: set[tuple[str, Path]] = field(default_factory=set[tuple[str, Path]])

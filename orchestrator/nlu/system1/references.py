@@ -41,7 +41,7 @@ _DEEDS = word_set("cancel delete remove drop undo refund change modify move add 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Rows that a reference may mean. `places`: positions of the reference's words. `why`: reason why no row fits."""
+    """Rows that a reference may mean. `places`: positions of the reference's words. `why`: why no row fits, or None."""
 
     rows: list[JsonObject]
     places: frozenset[int]
@@ -52,7 +52,7 @@ class Reference:
 class Message:
     """Inputs for resolving references.
 
-    `current`: the key of the row that the active flow has, or None if it has no row. `candidates`: values
+    `current`: the key of the active flow's row, or None if the flow has no row. `candidates`: values
     found in the message. `flows`: flows that may take a row.
     """
 

@@ -148,7 +148,7 @@ class Swept:
 
 
 class Deferred(StrEnum):
-    """The result of a claim that is refused because turns wait for workers."""
+    """The result of a claim that is deferred because turns wait for workers."""
 
     ITEMS = "items"
 

@@ -40,10 +40,10 @@ _LOST = "Another worker has taken over this session; the work is discarded."
 
 
 class PostgresLane:
-    """The session lanes of one worker process, one object per `WorkerLock`.
+    """The session lanes of one worker process. Create one object per `WorkerLock`.
 
     The object remembers its claims. Claiming a lane that the process already holds returns None without a
-    statement. A lease whose response was lost can be claimed again.
+    query. A lease whose response was lost can be claimed again.
     """
 
     def __init__(

@@ -18,7 +18,7 @@ NEWEST = 200
 
 
 class PostgresSessionMaterial:
-    """A reader of session content on behalf of flows, with the runtime's privileges."""
+    """A reader of session content for background flows, with the runtime's database privileges."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

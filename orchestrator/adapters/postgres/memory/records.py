@@ -53,7 +53,7 @@ class PostgresRecords:
 
 
 class PostgresCollections:
-    """Collections of domain services, across all tenants. Every method can raise Unavailable."""
+    """The collections of domain services, across all tenants. Every method can raise Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -92,7 +92,7 @@ class PostgresCollections:
 
 
 class PostgresCollectionRows:
-    """The `sources` tool for session flows. Raises Unavailable."""
+    """The `sources` tool for session flows. Its method can raise Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

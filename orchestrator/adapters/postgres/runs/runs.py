@@ -43,7 +43,7 @@ LOOK_AT_MOST_EVERY_S = 0.2
 
 
 class PostgresRuns:
-    """Background runs on PostgreSQL, for senders and operators. Every method can raise Unavailable."""
+    """A PostgreSQL store of background runs, for senders and operators. Every method can raise Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -40,7 +40,7 @@ MAX_ITEMS_PER_CLAIM = 50
 
 
 class PostgresRunWork:
-    """Background runs, for workers. Each change is one transaction. Every method can raise Unavailable.
+    """A PostgreSQL store of background runs, for workers. Each change is atomic. Every method can raise Unavailable.
 
     A claim permits a worker to execute part of a run while the claim's token is current. Former holders can
     no longer write (IF-9).

@@ -27,7 +27,7 @@ from orchestrator.types import JsonObject, SessionId, TenantId, TurnId, new_id
 
 
 class PostgresArchive:
-    """Data of past turns. Methods can raise Unavailable, and NotFound if the tenant doesn't have the session."""
+    """Stored data of past turns. Methods can raise Unavailable, or NotFound for another tenant's data."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -58,7 +58,7 @@ class EndingTask:
 
 
 class PostgresAwaitedTasks:
-    """Awaited tasks on PostgreSQL. Every method can raise Unavailable."""
+    """A PostgreSQL store of awaited tasks. Every method can raise Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
