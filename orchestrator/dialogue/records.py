@@ -83,7 +83,7 @@ class EffectStatus(StrEnum):
 
 @dataclass(slots=True)
 class EffectNote:
-    """A tool call with a side effect, and the flow's slot values at that time (RT-12)."""
+    """A tool call with a side effect, and the flow's slot values at the time of the call (RT-12)."""
 
     tool_id: ToolId
     flow_id: FlowId

@@ -82,7 +82,7 @@ class ReaderSetup:
     `flows`: flows that a message can request. `system1`: the trained local classifier. `rate`: returns the
     classifier's probability of each flow. `find_slots`: returns the classifier's slot values for a flow.
     `lexicon`: lexicon of the default language. `asker`: the Prompt Engineer, if models are available.
-    `development`: True enables shortcuts for developers.
+    `development`: True to enable shortcuts for developers.
     """
 
     domain: Domain

@@ -82,8 +82,8 @@ class RunEnd:
 
     Args:
         closing: the result of `after_all`.
-        redo_count: the redo count of the next run, if the run is redone.
-        redo_after_s: the delay of the next run, in seconds.
+        redo_count: the number of the rerun, from 1, or None if the run is not rerun.
+        redo_after_s: the delay before the rerun, in seconds.
     """
 
     status: RunStatus

@@ -27,7 +27,7 @@ from orchestrator.types import JsonObject, SessionId, TenantId, TurnId, new_id
 
 
 class PostgresArchive:
-    """Stored data of past turns. Methods can raise Unavailable, or NotFound for another tenant's data."""
+    """Stored data of past turns. Methods can raise Unavailable or NotFound."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
