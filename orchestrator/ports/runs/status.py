@@ -20,7 +20,7 @@ class RunStatus(StrEnum):
     """A stage or an item failed."""
     CANCELLED = "cancelled"
     BLOCKED = "blocked"
-    """A predecessor failed, so the run never started. Rerunning the predecessor unblocks the run."""
+    """A predecessor failed, was canceled or is blocked. Rerunning the failed or canceled run unblocks this run."""
 
 
 ENDED = frozenset(
