@@ -1,4 +1,4 @@
-"""Wiring of adapters, agents and runtime. This is the only module that imports all of them."""
+"""Connect the adapters, agents and runtime. This is the only module that imports all of them."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Rejected messages, stored in Redis for a week so that operators can replay them (RT-30).
+"""Rejected messages, stored in Redis until a week after the last rejection, so that operators can replay them (RT-30).
 
 Operators see a message's task, queue, session and rejection reason, but never its contents.
 """

@@ -1,7 +1,7 @@
-"""Event streams without gaps: the log first, then live events (RT-15).
+"""Event streams without gaps: stored events first, then live events (RT-15).
 
-Live events are hints. When an event number is missing, or a poll finds newer events, a follower reads the log
-again. Therefore, no events are lost if Redis loses data. A feed belongs to one event loop.
+Followers receive live events as they arrive. If an event number is missing, or a poll finds newer events, a follower
+reads the log, so that no stored event is lost if Redis loses data. A feed belongs to one event loop.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Protection from DNS rebinding: accept only `Host` headers that don't contain a public DNS name."""
+"""Protection against DNS rebinding: reject requests whose `Host` header contains a public DNS name."""
 
 from collections.abc import Iterable
 from ipaddress import ip_address

@@ -1,4 +1,4 @@
-"""Detection of the account that owns the client's end of a loopback connection."""
+"""Check which account owns the client's end of a loopback connection."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Celery messages from processes other than workers. Sending fails fast and never retries.
+"""Send Celery tasks. Sending fails fast and never retries.
 
 A message may arrive even if sending failed, so receivers are idempotent.
 """

@@ -1,4 +1,4 @@
-"""Decisions on calls that need approval. An expired approval counts as denied (PX-17)."""
+"""Handle decisions on calls that need approval. An expired approval has the same effect as a denial (PX-17)."""
 
 from orchestrator.agent.handover import PERSON, tell_answer
 from orchestrator.agent.open_question import is_plain, leave_open

@@ -1,4 +1,4 @@
-"""Construction of an Agent from a loaded domain. `bootstrap` loads the domain and creates the services."""
+"""Build an Agent from a loaded domain. `bootstrap` loads the domain and creates the services."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Waits for background flows: for context during recovery (PX-16), and for a recent summary or memories (IF-13).
+"""Wait for background flows that gather context during recovery (PX-16) or update a summary or memories (IF-13).
 
 A turn waits briefly for context. If nothing arrives, the turn parks the flow and ends. A system turn delivers the
 findings later.

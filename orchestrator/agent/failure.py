@@ -1,4 +1,4 @@
-"""Recovery from a PEX failure (AG-6): reroute, skip a plan's step, or ask the user."""
+"""Recover from a PEX failure (AG-6): retry, gather context, reroute, skip a plan's step, or tell the user."""
 
 from orchestrator.agent.context_wait import gather
 from orchestrator.agent.modules import Modules

@@ -1,7 +1,7 @@
 """Human handoff: requests in the operators' queue, and operators' answers (AM-5).
 
 A request is an approval that only operators can decide. An operator answers once, in the reason of the
-decision, or takes over the session. The assistant serves the user until a takeover, which is in `takeover`.
+decision, or takes over the session. The assistant serves the user until an operator takes over (see `takeover`).
 """
 
 from orchestrator.agent.takeover import waits_for_person

@@ -1,4 +1,4 @@
-"""Classification of mid-turn messages by the local classifier (RT-5)."""
+"""Classify mid-turn messages with the local classifier (RT-5)."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Handling of the open question if a message does not answer it."""
+"""Handle the open question if a message does not answer it."""
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.notice import NoticeKind

@@ -1,6 +1,6 @@
-"""Operators' repairs of a session: suggesting, previewing and committing them.
+"""Suggest operators' repairs of a session, and apply them to its state.
 
-Repairs call no tools, apply to one epoch, and keep all invariants (RT-35).
+Repairs call no tools, apply to one epoch, and are rejected together if they would violate an invariant (RT-35).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Plan updates between two PEX runs: storing step results, and replanning (AG-2, PL-2)."""
+"""Update a plan between two PEX runs: store step results, and replan (AG-2, PL-2)."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Creation of a domain's services. This module has few imports, because gateways also create services."""
+"""Create a domain's services. This module has few imports, because gateways also create services."""
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial

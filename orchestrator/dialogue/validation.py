@@ -1,4 +1,4 @@
-"""Common parts of slot validators: verdicts, and cleaning of text and numbers. `slots` has the types."""
+"""Common parts of slot validators: verdicts, and cleaning of text and numbers. `slots` defines the types."""
 
 import math
 import re

@@ -1,6 +1,6 @@
-"""A domain's configuration: sections merged over shared defaults, validated, frozen (CO-5).
+"""A domain's configuration: sections merged over shared defaults, validated and frozen (CO-5).
 
-The defaults are in ``defaults.yaml``. Callers read the files and pass both parts as plain data.
+The defaults are in ``defaults.yaml``. Callers read this file and the domain's file, and pass both as plain data.
 """
 
 import ipaddress

@@ -1,6 +1,6 @@
 """Time zones and locales: valid names, and formats of numbers, times and dates.
 
-Names of days and months are in the answer's language. Only their order follows the locale.
+Names of days and months are in the answer's language. The locale determines only their order.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The records of a compiled domain, checked and frozen.
 
-`compile` creates them from YAML; `bootstrap` attaches policies and services.
+`compile` creates them from the domain's files, except for policies and services.
 """
 
 from collections.abc import Mapping

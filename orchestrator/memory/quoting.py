@@ -1,4 +1,4 @@
-"""Answers to a question that quote passages with their sources (CO-4)."""
+"""Answer questions by quoting passages with their sources (CO-4)."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Search of preferences and documents on behalf of a blocked flow (PX-16)."""
+"""Search preferences and documents for context that a blocked flow needs (PX-16)."""
 
 from orchestrator.ports.memory.context import ContextQuestion, Finding
 from orchestrator.ports.memory.documents import ContextSearch, Owned

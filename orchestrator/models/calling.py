@@ -1,6 +1,6 @@
 """Model calls with budgets, circuit breakers, retries and fallback.
 
-This module doesn't know prompts and doesn't validate answers.
+This module neither renders prompts nor validates answers.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Retries of transient model failures, with full jitter and the delay requested by the endpoint."""
+"""Retries of transient model failures, after the delay that the endpoint requests or with full jitter."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

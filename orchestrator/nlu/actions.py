@@ -1,6 +1,6 @@
 """Interpretation of user actions such as clicks and forms, without a model (NL-6).
 
-The `target` of an interpretation is the payload's flow ID. Default: the payload's flow name, or None.
+The `target` of an interpretation is usually the payload's flow ID or, without a flow ID, its flow name.
 """
 
 from collections.abc import Callable, Mapping

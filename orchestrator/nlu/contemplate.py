@@ -1,7 +1,7 @@
 """Rerouting after a failure (NL-5).
 
-Each other flow gets a bonus. The failed flow's fallback and edge flows get the largest, flows with the same intent
-or shared acts get smaller ones.
+Flows similar to the failed flow get a bonus: the failed flow's fallback and edge flows a large bonus, and flows with
+the same intent or shared acts a smaller one.
 """
 
 from collections.abc import Collection, Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Structured model calls of NLU through the Prompt Engineer (NL-2, NL-5, PX-4).
+"""NLU's structured model calls through the Prompt Engineer (NL-2, NL-5, PX-4).
 
 `nlu.validate` checks the answers later. Every call can raise the errors of the Prompt Engineer.
 """

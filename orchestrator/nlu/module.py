@@ -1,4 +1,4 @@
-"""NLU: interprets messages and actions, without changing state (NL-1, NL-2, NL-4 … NL-7)."""
+"""NLU, which interprets messages and actions without changing state (NL-1, NL-2, NL-4 … NL-7)."""
 
 from __future__ import annotations
 

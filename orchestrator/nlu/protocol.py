@@ -1,4 +1,4 @@
-"""Interface of NLU components. `readers` lists the components in order."""
+"""The interface of NLU components. `readers` lists the components in order."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass

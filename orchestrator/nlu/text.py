@@ -1,4 +1,4 @@
-"""Message texts: cleaning, tokenizing, and translating words into English.
+"""Clean and tokenize message texts, and translate their words into English.
 
 Offsets refer to the cleaned text.
 """

@@ -1,7 +1,7 @@
 """Validation of interpretations from all sources (NL-7).
 
-Unknown flows and slots are dropped, scores are sorted and limited, values are validated by slot type, and
-entity names are corrected.
+Unknown flows and slots are dropped, flows are sorted by score and limited in number, values are validated by slot
+type, and entity names are corrected.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Model calls for planning: decomposition, alternatives and their scores, replanning, and the goal check.
 
-If the model fails, a call returns None and marks the turn as degraded, and the planner's rules decide.
+If the model fails, the turn is marked as degraded, and the planner's rules decide.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Changes of plans: revisions, their records, and their effect on the stack (PL-2)."""
+"""Changes to plans: revisions, their records, and their effect on the stack (PL-2)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

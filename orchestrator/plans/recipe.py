@@ -1,4 +1,4 @@
-"""Declared plans: the steps of a request, and the rules that prune them (PL-1, PL-2)."""
+"""Declared plans: the steps for a request, and the rules that prune them (PL-1, PL-2)."""
 
 from __future__ import annotations
 

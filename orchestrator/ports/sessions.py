@@ -1,4 +1,4 @@
-"""The port to sessions for clients and operators (ST-2, ST-4)."""
+"""The port for session management by clients and operators (ST-2, ST-4)."""
 
 from __future__ import annotations
 

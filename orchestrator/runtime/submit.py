@@ -1,4 +1,4 @@
-"""Submission of turns and events: store the turn or event, then wake a worker. Every API uses this module."""
+"""Store submitted turns and events, and wake a worker if a turn is ready. Every API uses this module."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Rate limits and a cache for one process: the fallback if no shared store is configured or available."""
+"""Rate limits and a cache for one process, used if no shared store is configured or available."""
 
 import time
 from collections import OrderedDict, deque

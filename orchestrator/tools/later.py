@@ -1,4 +1,4 @@
-"""Scheduling of session events by tools (RT-31), and of checks for results that arrive later (RT-32)."""
+"""Schedule session events for tools (RT-31), and checks for results that arrive later (RT-32)."""
 
 from collections.abc import Collection
 from dataclasses import replace

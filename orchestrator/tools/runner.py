@@ -1,4 +1,4 @@
-"""Call each tool once, through the journal, regardless of its implementation (PX-7 to PX-9)."""
+"""Call tools through the journal, regardless of their implementation (PX-7 to PX-9)."""
 
 import time
 from functools import partial

@@ -1,4 +1,4 @@
-"""The Python files of a domain folder. Exceptions during their import are reported as problems.
+"""Import the Python files of a domain folder, and report exceptions during the import as problems.
 
 A built-in domain is imported under its package name, and any other domain under a name derived from its path.
 """

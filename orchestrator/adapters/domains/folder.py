@@ -1,6 +1,6 @@
-"""Domains, loaded from built-in packages or from folders.
+"""Load and check domains, from built-in packages or from other folders.
 
-`domain.compile` interprets the files and reports what is wrong with them.
+`domain.compile` validates the contents of the files.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""Further pages of tables in frames, and exports, which clients request outside turns.
+"""Table pages and exports that clients request outside turns.
 
-A domain service provides pages of tables that a frame doesn't contain completely (`domain.services.Paged`),
-and exports (`domain.services.Exporting`).
+A domain service provides the pages of tables that a frame doesn't contain completely (`domain.services.Paged`),
+and the exports (`domain.services.Exporting`).
 """
 
 import asyncio

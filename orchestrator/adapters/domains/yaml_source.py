@@ -1,4 +1,4 @@
-"""YAML files as JSON data, with the line of every key. Problems are reported instead of raised.
+"""Parse YAML files to JSON data with the line number of every key. Report problems instead of raising them.
 
 Scalars follow YAML 1.2: ``no``, ``12:30`` and dates are strings.
 """

@@ -1,4 +1,4 @@
-"""Pydantic AI's settings, tools and output mode for a request."""
+"""Convert a model request to Pydantic AI's settings, tools and output mode."""
 
 from dataclasses import asdict
 from typing import Any, cast

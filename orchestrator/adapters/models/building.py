@@ -1,4 +1,4 @@
-"""Pydantic AI's clients and models for endpoints."""
+"""Create Pydantic AI's clients and models for model endpoints."""
 
 from inspect import iscoroutinefunction
 from typing import Any

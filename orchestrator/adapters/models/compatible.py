@@ -1,4 +1,4 @@
-"""Pydantic AI's chat-completions model for compatible endpoints, with normalized responses."""
+"""A Pydantic AI chat-completions model that normalizes the responses of compatible endpoints."""
 
 from collections.abc import AsyncIterable
 from typing import Any, cast

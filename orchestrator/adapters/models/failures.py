@@ -1,6 +1,6 @@
-"""Translation of Pydantic AI's errors to `orchestrator.errors`.
+"""Translate Pydantic AI's errors to the errors in `orchestrator.errors`.
 
-Endpoint messages are never repeated, because they can quote the key or the request.
+The translated errors never quote an endpoint's message, because it can contain the key or parts of the request.
 """
 
 import re

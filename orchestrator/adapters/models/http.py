@@ -1,4 +1,4 @@
-"""HTTP clients for endpoints that the `openai` client supports."""
+"""An HTTP client that limits response sizes, for providers that use the `openai` client."""
 
 from collections.abc import AsyncIterator
 from functools import cache

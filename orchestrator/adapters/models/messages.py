@@ -1,4 +1,4 @@
-"""Conversion between the model port's records and Pydantic AI's messages."""
+"""Convert between the model port's records and Pydantic AI's messages."""
 
 import json
 from collections.abc import Sequence

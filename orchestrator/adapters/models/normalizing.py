@@ -1,6 +1,6 @@
-"""Normalization of responses from endpoints that claim compatibility with the chat-completions API.
+"""Normalize the responses of endpoints that claim compatibility with the chat-completions API.
 
-The result always has the API's types. Values without a meaning in the API are dropped.
+The result always has the API's types. Values that the API doesn't define are dropped.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The models of one process: endpoints, shared circuit breakers, and a Prompt Engineer per configuration.
+"""A process's model endpoints and circuit breakers, and the Prompt Engineers that share them.
 
 Domain configurations define how models are used, and the environment defines their endpoints. Pydantic AI
 is loaded only if an endpoint is configured, because its import takes two seconds.

@@ -1,4 +1,4 @@
-"""Known model providers by name, and endpoints by URL.
+"""Known model providers, and the configuration of model endpoints.
 
 Pydantic AI implements each provider's protocol. Import `orchestrator.adapters.models.chat` only when needed,
 because importing Pydantic AI is slow.

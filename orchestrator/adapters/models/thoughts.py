@@ -1,4 +1,4 @@
-"""Removal of leading thoughts, which servers without a reasoning parser leave in answers."""
+"""Remove the leading thought from an answer. Servers without a reasoning parser leave it in the text."""
 
 import re
 

@@ -1,7 +1,7 @@
-"""Trained models as files in one folder. Files that other accounts, except root, could have written are ignored.
+"""A folder of trained models. Files that accounts other than root and this process's could have written are ignored.
 
-Several processes share the folder, and files appear atomically. In a read-only folder, such as a folder in an
-image, files are only read.
+Several processes can share the folder, because files are written atomically. A read-only folder, for example in a
+container image, also works: its files are only read.
 """
 
 import os

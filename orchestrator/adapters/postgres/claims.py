@@ -1,6 +1,6 @@
-"""Fenced claims of session lanes and runs: their holders, renewal and recovery.
+"""Fenced claims on session lanes and runs: their holders, renewal and recovery.
 
-A claim is a row with a token, an expiry time and a worker. A takeover changes or removes the token, so that
+Each claim has a token, an expiry time and a worker. A takeover changes or removes the token, so that
 later statements of the former holder write nothing (RT-3, IF-9).
 """
 

@@ -1,4 +1,4 @@
-"""Translation of psycopg's and SQLAlchemy's errors to Parley's errors."""
+"""Translate psycopg's and SQLAlchemy's errors to Parley's errors."""
 
 import re
 from collections.abc import Generator

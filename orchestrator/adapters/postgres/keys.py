@@ -1,4 +1,4 @@
-"""API keys on PostgreSQL.
+"""API keys in PostgreSQL.
 
 The gateway cannot read the keys table; it can only look up single keys through a database function.
 """

@@ -1,4 +1,4 @@
-"""Maintenance on PostgreSQL: find idle, inconsistent and expired sessions, and delete old data in batches."""
+"""Maintenance of PostgreSQL data: find idle, inconsistent and expired sessions, repair rows, and delete old data."""
 
 import time
 from collections.abc import Mapping

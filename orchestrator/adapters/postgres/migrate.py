@@ -1,4 +1,4 @@
-"""Migrations to the current schema. Concurrent runs are safe, and a run without changes is fast."""
+"""Migrate a database to the current schema. Concurrent runs are safe, and a run without changes is fast."""
 
 from importlib import resources
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""A process's database connections: a psycopg pool for the hot path, an SQLAlchemy engine for the rest.
+"""A process's database connections: a psycopg pool for the hot path, and an SQLAlchemy engine for the rest.
 
 Both belong to one event loop.
 """

@@ -1,4 +1,4 @@
-"""Sessions on PostgreSQL: records, history, earlier states (ST-2) and forks (ST-4)."""
+"""Sessions in PostgreSQL: records, history, earlier states (ST-2) and forks (ST-4)."""
 
 from __future__ import annotations
 

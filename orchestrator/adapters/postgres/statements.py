@@ -1,4 +1,4 @@
-"""Statements by name, loaded from the files in `sql/`."""
+"""Named SQL statements, loaded from the files in `sql/`."""
 
 import re
 from collections.abc import Mapping

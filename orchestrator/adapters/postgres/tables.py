@@ -1,4 +1,4 @@
-"""SQLAlchemy tables, and records created from their rows.
+"""SQLAlchemy tables, and functions that create records from their rows.
 
 The columns come from `schema/*.sql`, the only definition of each table. The hot path (submit, claim, commit)
 uses `sql/*.sql` instead.

@@ -1,6 +1,6 @@
-"""Webhooks on PostgreSQL. Triggers mark feeds that have pending deliveries.
+"""Webhooks in PostgreSQL. Database triggers mark feeds that have pending deliveries.
 
-As for session lanes, a token fences each feed, so that a former holder cannot change the feed.
+As with session lanes, a token fences each feed, so that a former holder cannot change the feed.
 """
 
 from __future__ import annotations

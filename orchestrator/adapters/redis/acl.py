@@ -6,7 +6,7 @@
 - ``parley-gateway``: wakes workers, but cannot read the messages that backends submit.
 - ``parley-sender``: backends that use Celery. They submit, read results, send groups and chords, and revoke.
 - ``parley-flower``: reads worker events and queue lengths, but no messages.
-- ``parley-scaler``: autoscalers. Their keys are not read-only, because Redis treats KEDA's script as a write.
+- ``parley-scaler``: autoscalers. They can also write their keys, because Redis treats KEDA's script as a write.
 - ``parley-probe``: health probes.
 """
 

@@ -1,4 +1,4 @@
-"""Expiring data that all processes share: rate limits, tickets, tool results and model spending."""
+"""Expiring data in Redis that all processes share: rate limits, tickets, tool results and model spending."""
 
 import hashlib
 import secrets

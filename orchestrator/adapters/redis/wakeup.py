@@ -1,6 +1,6 @@
 """Wake-ups through a sorted set of ready sessions that serves tenants in turn.
 
-Awake runners take sessions from the set. A Celery message is sent only if the runners cannot keep up.
+Awake runners take sessions from the set. Usually, a Celery message is sent only if they can't keep up or none is awake.
 """
 
 import time

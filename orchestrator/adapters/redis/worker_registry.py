@@ -1,4 +1,4 @@
-"""The registry of running workers and beats, for display and probes.
+"""The registry of running worker and beat processes, for display and probes.
 
 The registry is a sorted set whose entries expire unless they are renewed.
 """

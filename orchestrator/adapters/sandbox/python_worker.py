@@ -1,7 +1,7 @@
 """The process that runs one model-written function, started as a file in a bare interpreter.
 
 The process reads one JSON request, drops its rights, calls the function, writes one JSON response and exits.
-It imports only the standard library, and trusts no input, even if the guardrails have checked the input.
+It imports only the standard library, and trusts no input, not even code that the guardrails have approved.
 """
 
 import importlib

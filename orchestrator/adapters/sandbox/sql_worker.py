@@ -1,7 +1,7 @@
 """The process that runs one model-written query on a copy of its tables, started as a file.
 
 The process loads the tables into an in-memory database, drops its rights, runs the query, writes one JSON
-response and exits. It trusts no input, even if the guardrails have checked the input. A query cannot reach
+response and exits. It trusts no input, not even a query that the guardrails have approved. A query cannot reach
 files, the network or other tables.
 """
 

@@ -1,4 +1,4 @@
-"""Public and special IP addresses, from IANA's special-purpose registries (RFC 6890 and later).
+"""Classify IP addresses as public or special, based on IANA's special-purpose registries (RFC 6890 and later).
 
 The lists are here because the lists in Python's standard library differ between versions.
 """

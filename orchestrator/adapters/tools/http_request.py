@@ -1,4 +1,4 @@
-"""The HTTP request of a tool call, built from the tool's manifest entry and inputs."""
+"""Build the HTTP request of a tool call from the tool's manifest entry and inputs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Tools of MCP servers. All tools of a server share a session.
+"""Call tools of MCP servers. Tools with the same server settings share a session.
 
-A tool's manifest inputs are checked against its server's schema, and its response is parsed as JSON.
+A tool's manifest inputs are checked against its server's schema. Its result is structured content or JSON text.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The transports for one domain's tools, except services."""
+"""The transports for a domain's HTTP and MCP tools."""
 
 from __future__ import annotations
 

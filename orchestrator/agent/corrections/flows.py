@@ -1,4 +1,4 @@
-"""Corrections of a flow's slot values, and the report of the changes (IR-4)."""
+"""Correct a flow's slot values, and report the changes (IR-4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions about side effects that no longer match the slot values or the plan, and their answers (RT-12)."""
+"""Ask about side effects that no longer match the slot values or the plan, and apply the answers (RT-12)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The effects of messages on the stack, with one file for each kind of message (IR-1).
+"""Handlers that apply a message to the stack, by kind of message (IR-1).
 
 NLU understands messages, and PEX runs the resulting flows.
 """

@@ -1,6 +1,6 @@
-"""Values, “yes” and “no”: answers to the open question, and their effects.
+"""Handle values, “yes” and “no” as answers to the open question.
 
-`dialogue.questions` defines which answer has which action.
+`dialogue.questions` defines the action for each answer.
 """
 
 from __future__ import annotations

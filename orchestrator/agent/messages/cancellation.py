@@ -1,4 +1,4 @@
-"""Cancellation of the task that the user refers to (IR-1)."""
+"""Cancel the task that the user refers to, or all tasks (IR-1)."""
 
 from orchestrator.agent.messages.answers import act
 from orchestrator.agent.messages.resumption import find_words, match_words

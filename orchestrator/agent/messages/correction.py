@@ -1,4 +1,4 @@
-"""Correction of the task that the user refers to (IR-4)."""
+"""Correct the task that the user refers to (IR-4)."""
 
 from __future__ import annotations
 

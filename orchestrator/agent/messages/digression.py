@@ -1,4 +1,4 @@
-"""Answers to side questions, small talk, and requests for help or status. The stack stays unchanged (IR-3)."""
+"""Answer side questions, small talk, and requests for help or status (IR-3). A goodbye cancels an unconfirmed offer."""
 
 from typing import get_args
 

@@ -1,4 +1,4 @@
-"""Answers about displayed rows, and the choice of a row (IR-5)."""
+"""Answer questions about displayed rows, and handle the choice of a row (IR-5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plan changes requested by the user: adding, skipping and moving steps (PL-2)."""
+"""Change a plan at the user's request: add, skip or move steps (PL-2)."""
 
 from orchestrator.agent.corrections.completed import set_back
 from orchestrator.agent.open_question import leave_open

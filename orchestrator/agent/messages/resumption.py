@@ -1,4 +1,4 @@
-"""Resumption of the interrupted task that the user refers to (IR-2)."""
+"""Resume the interrupted task that the user refers to (IR-2)."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Requests for a task (FS-9, FS-10)."""
+"""Handle requests for a task (FS-9, FS-10)."""
 
 from __future__ import annotations
 

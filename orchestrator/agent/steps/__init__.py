@@ -1,4 +1,4 @@
-"""The steps of a turn between `load` and `record`, in order."""
+"""The steps of a turn between the phases `load` and `record`, in order."""
 
 from orchestrator.agent.running import Step
 from orchestrator.agent.steps.archive import archive

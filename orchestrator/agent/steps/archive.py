@@ -1,4 +1,4 @@
-"""Archival of flows that left the stack, and trimming of the state (ST-3, FS-9)."""
+"""Archive flows that left the stack, and trim the state (ST-3, FS-9)."""
 
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn

@@ -1,1 +1,1 @@
-"""Changes of the dialogue state: corrections, inheritance, the steps of plans, and repair."""
+"""Changes to the dialogue state: corrections, inherited values, plan steps and repairs."""

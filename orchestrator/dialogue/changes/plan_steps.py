@@ -1,4 +1,4 @@
-"""The steps of a plan: stacking, adding, dropping and reordering (PL-1, PL-4)."""
+"""Stack, add, drop and reorder the steps of a plan (PL-1, PL-4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repair of stored states that violate an invariant.
+"""Repair stored states that violate an invariant.
 
 Repair works on the JSON form, so that maintenance of many sessions doesn't need their domains.
 """

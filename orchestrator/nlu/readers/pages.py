@@ -1,4 +1,4 @@
-"""Requests for another page of the last displayed table, from a fixed list."""
+"""Requests for another page of the last displayed table, recognized by a fixed list of phrases."""
 
 import re
 from collections.abc import Mapping

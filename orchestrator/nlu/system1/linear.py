@@ -1,4 +1,4 @@
-"""Linear models over sparse features, with storage for later processes. `training` fits the models."""
+"""Linear models over sparse features, stored so that later processes can reuse them. `training` fits the models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The local classifier (System 1): interprets messages with a classifier, extractors, slots and the context.
+"""The local classifier (System 1), which interprets messages with a trained model, extractors and the context.
 
 It is trained from a domain's flows, entities and answers, and does not change afterwards.
 """

@@ -1,4 +1,4 @@
-"""Splitting of messages into requests, and verbs of requests."""
+"""Split messages into requests, and collect the verbs of requests."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Confirmations and approvals before a call (AM-3, PX-17). `dialogue.consent` stores them."""
+"""Request confirmations and approvals before a call (AM-3, PX-17). `dialogue.consent` stores them."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import cast

@@ -1,4 +1,4 @@
-"""The tool calls of a skill. Built-in tools run directly, the flow's tools run through all guards.
+"""The tool calls of a skill. Built-in tools run directly, and the flow's tools run through all guards.
 
 A failed call is reported to the skill and never fails the turn.
 """

@@ -1,7 +1,7 @@
 """Choose a failed flow's recovery step, which the Agent executes (PX-16).
 
-The recovery ladder is: retry once, gather context, reroute, ask the user. A fallback flow bypasses the
-ladder. A value that a tool rejected also bypasses it, because only the user can provide another value.
+The recovery ladder is: retry once, gather context, reroute, ask the user. A fallback flow bypasses the ladder. If a
+tool rejects a value, the user is asked directly, because only the user can provide another value.
 """
 
 from __future__ import annotations

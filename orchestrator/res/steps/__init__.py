@@ -1,4 +1,4 @@
-"""The steps that generate an answer, in order, with one file per step (RS-2).
+"""The steps that generate an answer, in order (RS-2).
 
 `module` has the final check of the answer (RS-6). The Agent removes finished flows before these steps (RS-1).
 """

@@ -1,6 +1,6 @@
 """Visual output: frames with blocks, pages and notes (RS-5).
 
-A block describes how to show the frame's `data`, without copying the data. Data that does not fit the
+A block describes how to show the frame's `data`. Only cards repeat values from the data. Data that does not fit the
 intended form is shown in a simpler form, with a note.
 """
 

@@ -1,4 +1,4 @@
-"""Rare cases of claims and commits, in transactions that lock the lane.
+"""Handle rare cases of claims and commits, in transactions that lock the lane.
 
 The functions quarantine turns without remaining attempts, claim the next runnable turn, or release the lane
 (RT-5, RT-6). They also fail turns whose predecessor never arrived, and find commits whose response was lost.

@@ -1,4 +1,4 @@
-"""The commit of a turn: one statement, and recovery if its response is lost (RT-4, RT-17)."""
+"""Commit a turn, usually in a single statement, and recover if the response is lost (RT-4, RT-17)."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Session lanes on PostgreSQL. Claim, commit and renewal take one statement each (RT-2, RT-3, RT-20).
+"""Session lanes in PostgreSQL. Claim, commit and renewal usually take one statement each (RT-2, RT-3, RT-20).
 
 `claim_repair` handles cases that require the lane's lock: a turn without remaining attempts, a gap in
 `sequence`, or a turn that arrived during the statement.

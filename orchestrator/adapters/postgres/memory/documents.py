@@ -1,6 +1,6 @@
-"""Documents and their chunks on PostgreSQL (CO-4).
+"""Documents and their chunks in PostgreSQL (CO-4).
 
-Full-text search and, with pgvector, vector distance select the candidates, each with an index. Without
+Full-text search and, with pgvector, vector distance select the candidates, each using an index. Without
 pgvector, only chunks that share a term with the question are candidates, and similarity affects only their
 ranking.
 """

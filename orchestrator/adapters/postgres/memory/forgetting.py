@@ -1,6 +1,6 @@
-"""Removal of forgotten content from PostgreSQL (CO-4).
+"""Remove forgotten content from PostgreSQL (CO-4).
 
-A session is rewritten under its lane's lock while no turn is running. Only texts change. All rows and JSON
+A session is rewritten under its lane's lock while no turn is running. Only its texts change: all of its rows and JSON
 members stay, so that a state can still be rebuilt from its diffs.
 """
 

@@ -1,4 +1,4 @@
-"""Session content for session flows, which have no privileges on the session tables."""
+"""Collect session content for session flows, which have no privileges on the session tables."""
 
 from collections.abc import Mapping
 from typing import Any

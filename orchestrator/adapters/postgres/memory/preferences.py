@@ -1,4 +1,4 @@
-"""User preferences on PostgreSQL (CO-4)."""
+"""User preferences in PostgreSQL (CO-4)."""
 
 from collections.abc import Collection
 from typing import Any

@@ -1,6 +1,6 @@
-"""Named collections of JSON documents on PostgreSQL, for a tenant's domain services.
+"""Named collections of JSON documents in PostgreSQL, for a tenant's domain services.
 
-Each call runs one named statement (RT-20). Background flows can also search all tenants.
+Each call usually runs one statement (RT-20). Background flows can also search all tenants.
 """
 
 from typing import Any

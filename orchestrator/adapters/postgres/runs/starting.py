@@ -1,4 +1,4 @@
-"""The start of runs: a graph's nodes are stored, join active runs, or wait for a rerun (IF-11)."""
+"""Start a graph of runs: store its nodes, join active runs, or store the graph for a later rerun (IF-11)."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence

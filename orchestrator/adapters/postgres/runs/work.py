@@ -1,7 +1,7 @@
-"""Background runs on PostgreSQL, for workers: claims, items, ends and the reconciler's sweep.
+"""Background runs in PostgreSQL, for workers: claims, items, ends and the reconciler's sweep.
 
 The database decides which run can continue, regardless of the message that arrived (IF-8, IF-9). `ending`
-implements the end of a run.
+ends runs.
 """
 
 from collections.abc import Sequence

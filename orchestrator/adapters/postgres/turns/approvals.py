@@ -1,4 +1,4 @@
-"""Approvals on PostgreSQL. One conditional update makes each decision exactly once (PX-17)."""
+"""Approvals in PostgreSQL. A conditional update records at most one decision for each approval (PX-17)."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Data of past turns on PostgreSQL: frames, journal, signals, events and feedback."""
+"""Data of past turns in PostgreSQL: frames, journals, signals, events and feedback."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,7 @@
-"""Broker tasks that end with a turn, on PostgreSQL (RT-30).
+"""Broker tasks that finish when their turns end, stored in PostgreSQL (RT-30).
 
 A task is stored with its turn, and the end of the turn moves the task to the outbox. This module doesn't use
-Celery: a task's request is JSON, and the sender of outbox messages ends the task.
+Celery: a task's request is JSON, and the sender of outbox messages finishes the task.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The side-effect ledger on PostgreSQL (RT-10).
+"""The side-effect ledger in PostgreSQL (RT-10).
 
 The frequent operations, `find_effect` and `record_effect`, take one statement each.
 """

@@ -1,4 +1,4 @@
-"""The inbox on PostgreSQL. One statement accepts most turns, and a transaction handles rare cases.
+"""The inbox in PostgreSQL. One statement accepts most turns, and a transaction handles rare cases.
 
 Callers must wake workers after a submission.
 """

@@ -1,6 +1,6 @@
-"""The limit on unfinished turns of all tenants.
+"""The limit on the number of unfinished turns across all tenants.
 
-The number of turns is counted periodically and estimated in between.
+The number is counted periodically and estimated in between.
 """
 
 import time

@@ -1,6 +1,6 @@
-"""Scheduled events on PostgreSQL (RT-31).
+"""Scheduled events in PostgreSQL (RT-31).
 
-Each change of an event and its turn is one transaction that locks the session's lane.
+Each change to an event and its turn is one transaction that locks the session's lane.
 """
 
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Search over turns of all sessions, and counts by day and user, on PostgreSQL.
+"""Search for turns across a tenant's sessions, and statistics by day and user, in PostgreSQL.
 
 The search has no index, because every turn would have to update it. A statement reads the tenant's newest
 turns, up to a limit.

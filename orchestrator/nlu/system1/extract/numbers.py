@@ -1,4 +1,4 @@
-"""Search for numbers and amounts of money in digits and words, and enumerated people."""
+"""Search for numbers and amounts of money, in digits and words, and count enumerated people."""
 
 from __future__ import annotations
 
