@@ -159,11 +159,12 @@ class MemoryLane:
             self._held.pop(lease.session_id, None)
             return
         self._release(session)
-        _, turn = self._store.turn(lease.tenant_id, lease.work.turn_id)
-        if turn.status is TurnStatus.RUNNING:
-            turn.status = TurnStatus.QUEUED
-            turn.attempts -= error is None
-            turn.error = error or turn.error
+        for turn in session.unfinished():
+            if turn.status is TurnStatus.RUNNING:
+                failure = error if turn.turn_id == lease.work.turn_id else None
+                turn.status = TurnStatus.QUEUED
+                turn.attempts -= failure is None
+                turn.error = failure or turn.error
 
     async def record(
         self,

@@ -210,6 +210,22 @@ async def test_a_turn_is_handed_back(ports: Ports, tenant: TenantId) -> None:
     assert (await _claim(lane, session)).work.attempts == 2
 
 
+async def test_a_lost_reply_to_a_commit_costs_the_next_turn_no_attempt(
+    ports: Ports, tenant: TenantId
+) -> None:
+    session = await _session_with(ports, tenant, "one", "two")
+    lane = await ports.make_lane()
+    first = await _claim(lane, session)
+    lost = await lane.commit(first, commit_for(first))
+    assert lost.next is not None
+    await lane.abandon(first, error="the store did not reply")
+    second = await ports.inbox.turn(tenant, lost.next.turn_id)
+    assert (second.status, second.error, second.attempts) == (TurnStatus.QUEUED, None, 0)
+    assert (await ports.inbox.turn(tenant, first.work.turn_id)).status is TurnStatus.DONE
+    again = await _claim(await ports.make_lane(), session)
+    assert (again.work.turn_id, again.work.attempts) == (second.turn_id, 1)
+
+
 async def test_a_poisonous_turn_is_quarantined(ports: Ports, tenant: TenantId) -> None:
     """RT-6: after its last attempt, the lane continues with the next turn."""
     session = await _session_with(ports, tenant, "poison", "good")
