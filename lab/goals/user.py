@@ -40,7 +40,7 @@ class User:
         self._plain = ""
         """The confirmation to say next, which differs in one word from the previous message, or an empty string."""
         self._offered: Values | None = None
-        """The values of the offer that a hasty user has just corrected, or None."""
+        """The values of the offer that a hasty user has corrected, or None if the reply quoted the correction."""
 
     @property
     def current(self) -> Wish | None:
@@ -57,6 +57,8 @@ class User:
     def answer(self, turn: JsonObject) -> Move | None:
         """Return the user's next move, or None at the end of the conversation."""
         seen = self._seen = self.world.read(turn["reply"], turn["actions"])
+        if self._last is not None and _quotes(seen.text, self._last.text):
+            self._offered = None
         self._turns += 1
         before = [wish.told for wish in self.wishes]
         agreement = self._last.agreement if self._last is not None else None
@@ -179,8 +181,7 @@ class User:
 
     def _agree_hastily(self, wish: Wish, seen: Seen, offered: Values | None) -> Move | None:
         """Confirm an offer that silently ignores the user's correction. Return None for other offers."""
-        assert self._last is not None
-        if seen.values != offered or _quotes(seen.text, self._last.text):
+        if seen.values != offered:
             return None
         deed = next((one for one in self.world.deeds(wish) if one.kind == seen.what), None)
         if deed is None:

@@ -89,7 +89,7 @@ class UnusedWords:
         known = self._find_known(understood, spec, is_offered=is_offered)
         if is_offered and _takes_value_elsewhere(understood, spec, context, utterance.words, candidates):
             phrase = Phrase(utterance, candidates, {})
-            return _unknown(understood, phrase.quote(phrase.find_left((), (), None), ()))
+            return _unknown(understood, phrase.quote(phrase.find_left((), (), SAYING_LITTLE), ()))
         if _is_used_up(utterance.words, candidates, understood.slots, known):
             return understood
         phrase = Phrase(utterance, candidates, understood.slots)

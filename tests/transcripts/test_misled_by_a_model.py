@@ -137,6 +137,21 @@ async def test_a_correction_read_as_a_correction_of_a_lookup_is_named() -> None:
         assert await booked(talk) == []
 
 
+async def test_words_without_a_sure_value_that_are_read_as_another_task_are_named() -> None:
+    """IR-6: “four” may be a time or a number, so every word is quoted."""
+    ask = "book a flight from Oslo to Helsinki on 1 december for 1 person"
+    correct = "no, make it: call Anna at four"
+    meant = as_task("book_flight", origin="Oslo", destination="Helsinki", date="2026-12-01", passengers=1)
+    async with misled({ask: meant, correct: as_task("search_flights", origin="Oslo")}, "travel") as talk:
+        await talk.say(ask)
+
+        turn = await talk.say(correct)
+
+        assert "call Anna at four" in turn["reply"], turn["reply"]
+        assert turn["ambiguity"]["level"] == "confirmation"
+        assert await booked(talk) == []
+
+
 @for_each("praise", ["great, thanks", "lovely", "perfect thank you", "wonderful!"])
 @for_each(
     "heard",
