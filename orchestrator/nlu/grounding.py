@@ -9,7 +9,15 @@ from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.system1.extract.extractor import Extractor, accepts_names, fits, kinds_of, value_kind
+from orchestrator.nlu.system1.extract.extractor import (
+    Extractor,
+    accepts_names,
+    find_takers,
+    fits,
+    kinds_by_slot,
+    kinds_of,
+    value_kind,
+)
 from orchestrator.nlu.system1.extract.found import DATE, NAME, NUMBER, QUOTE, TIME, Candidate, Reading
 from orchestrator.nlu.system1.extract.gazetteer import entity_kind
 from orchestrator.nlu.system1.extract.numbers import find_numbers, is_pronoun
@@ -67,6 +75,8 @@ class Grounding:
         “Three rooms for five days” contradicts five rooms.
         """
         number = _number_of(value)
+        if number is None and slot.values:
+            return self._names_another(value, slot, flow)
         if (
             number is None
             or not _takes_numbers(slot)
@@ -83,6 +93,17 @@ class Grounding:
             if any(one == number for one, _ in counted):
                 return True
         return False
+
+    def _names_another(self, value: Json, slot: SlotSpec, flow: FlowSpec) -> bool:
+        """Return whether the message has a value that only this slot takes, but not `value`."""
+        utterance, kinds = tokenize(clean(self._said[0])), kinds_by_slot(flow.slots)
+        named: list[Json] = []
+        for candidate in self._extractor.find(utterance, self._context.today, self._context.separators):
+            takers = find_takers(candidate, flow.slots.values(), kinds)
+            reading = candidate.readings.get(value_kind(slot.name))
+            if takers == [slot] and reading is not None and not is_negated(utterance, candidate):
+                named += [reading.value, *reading.candidates]
+        return bool(named) and not any(same_value(value, one) for one in named)
 
     def read_again(
         self, slot: SlotSpec, flow: FlowSpec, open_: Collection[str], taken: list[Json]

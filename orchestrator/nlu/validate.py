@@ -283,7 +283,7 @@ def _keep_founded(
             problems.append(f"{name}: {str(mention.value)[:60]!r} was neither said nor displayed.")
             kept[name] = Mention(None, mention.text)
         elif grounding.is_contradicted(mention.value, slot, spec):
-            problems.append(f"{name}: in the message, {str(mention.value)[:60]!r} counts something else.")
+            problems.append(f"{name}: the message contradicts {str(mention.value)[:60]!r}.")
             kept[name] = Mention(None, mention.text)
         else:
             kept[name] = mention

@@ -14,10 +14,11 @@ def _place(thing: str, call: ToolCall) -> str:
 class Loans(Service):
     """A record of each session's loans, and of the things that are not on the shelf."""
 
-    async def create(self, *, thing: str, call: ToolCall) -> JsonObject:
+    async def create(self, *, thing: str, call: ToolCall, delivery: str = "") -> JsonObject:
         """Lend a thing: the loan first, then the shelf, each once per call."""
         draft: JsonObject = {"thing": thing, "weeks": 1, "key": call.idempotency_key, "last": ""}
-        loan = await self.records.create("loans", _place(thing, call), draft | {"session": call.session_id})
+        draft |= {"session": call.session_id, "delivery": delivery}
+        loan = await self.records.create("loans", _place(thing, call), draft)
         if loan["key"] != call.idempotency_key:
             raise ToolFailure(FailureCategory.VALIDATION_ERROR, f"You have the {thing}.")
         await self.records.create("shelf", call.idempotency_key, {"gone": thing})

@@ -173,6 +173,23 @@ def test_a_number_counts_what_the_words_count_by_it(
     assert Grounding(system1().extractor, told(), text).is_contradicted(value, slot, STAY) is contradicted
 
 
+@pytest.mark.parametrize(
+    ("value", "text", "contradicted"),
+    [
+        ("business", "a flight to Madrid in economy", True),
+        ("business", "not in economy but in premium", False),
+        ("business", "not in economy", False),
+        ("business", "with more room for my legs", False),
+        ("economy", "economy, and business on the way back", False),
+    ],
+)
+def test_another_listed_value_in_the_message_contradicts_a_value(
+    value: str, text: str, contradicted: bool
+) -> None:
+    grounding = Grounding(system1().extractor, told(), text)
+    assert grounding.is_contradicted(value, BOOK.slots["cabin"], BOOK) is contradicted
+
+
 def stay(kind: MessageKind, context: NluContext, text: str, **slots: object) -> Understanding:
     mentions = {name: Mention(value, str(value)) for name, value in slots.items()}
     understood = Understanding(

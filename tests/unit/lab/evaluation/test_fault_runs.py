@@ -208,7 +208,7 @@ BUGS = (
         cases=20,
     ),
     Bug(
-        "an offer does not name what is lent",
+        "an offer does not name the delivery",
         Breach.UNASKED,
         "a loan",
         (("templates/borrow_thing.confirm.md.j2", "", "Shall I lend it?\n"),),
