@@ -45,7 +45,7 @@ def runs(here: Visit) -> None:
 def approval(here: Visit) -> None:
     here.say("Book a flight from Oslo to Melbourne tomorrow for 8 people", "Shall I book it")
     here.choose("Yes", "needs approval")
-    expect(here.panel("Approvals")).to_contain_text("above 5000")
+    expect(here.panel("Approvals")).to_contain_text("above the limit of 5000")
 
 
 def epochs(here: Visit) -> None:

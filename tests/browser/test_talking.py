@@ -29,7 +29,7 @@ def test_a_booking_with_an_interruption_and_an_approval(visit: Callable[..., Vis
 
     expect(here.page.get_by_role("tab", name="Approvals 1 waiting")).to_be_visible()
     panel = here.panel("Approvals")
-    expect(panel).to_contain_text("above 5000")
+    expect(panel).to_contain_text("above the limit of 5000")
     panel.get_by_label("Reason for the decision").fill("The customer is known")
     number = here.turns.count()
     panel.get_by_role("button", name="Grant: Flight book").click()

@@ -180,7 +180,7 @@ async def test_the_roles_suffice_for_a_turn(place: Place) -> None:
         # even a query with the wrong tenant finds nothing
         with pytest.raises(NotFound):
             await inbox.turn(A, receipt.turn_id)
-        with pytest.raises(Refused, match="in use elsewhere"):
+        with pytest.raises(Refused, match="already in use"):
             await sessions.create(B, "travel", session_id=session_id)
         acting_tenant.set("")
         assert await sessions.list(A) == []
