@@ -1,4 +1,4 @@
-"""Measure how bad tools slow down the turns of other sessions. Bad tools hang, or return wrong or huge results.
+"""Measure how much bad tools slow down the turns of other sessions. Bad tools hang, or return wrong or huge results.
 
 The benchmark prints the p50 and p95 latencies of the other sessions' turns, without and with each bad tool, and
 their ratios. Either one session uses the tool repeatedly, or many sessions have more hanging calls than there are tool

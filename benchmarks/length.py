@@ -1,6 +1,6 @@
 """Measure how turn cost and state size grow with a conversation: `make bench-length` (ST-3, RT-19).
 
-Sessions of the travel domain run in this process on PostgreSQL, without a model. The benchmark measures the CPU
+Sessions of the travel domain run in this process, with PostgreSQL but without a model. The benchmark measures the CPU
 time of the same round of turns at several points of the conversation. Each measured turn alternates with the same
 turn of a young session, so that other work on the machine slows down both turns.
 """

@@ -1,4 +1,4 @@
-"""Measure how maintenance slows down concurrent turns: `make bench-maintenance`.
+"""Measure how much maintenance slows down concurrent turns: `make bench-maintenance`.
 
 Turns arrive at a fixed rate in many sessions. Rounds with and without a background run of 1,000 items alternate.
 Each item computes for about ten milliseconds and is recorded. The ratio compares the medians of the rounds' p95

@@ -1,4 +1,4 @@
-"""Measurement of wall-clock time, and of the CPU time of workers, PostgreSQL and Redis."""
+"""Measure wall-clock time, and the CPU time of workers, PostgreSQL and Redis."""
 
 import statistics
 import time

@@ -1,6 +1,6 @@
 """The guard of every HTTP and WebSocket route: authentication, rate limits, authorization (RT-22).
 
-A rejected WebSocket is closed with a code and a reason.
+Rejected WebSockets are closed with a code and a reason.
 """
 
 from fastapi import WebSocketException, status

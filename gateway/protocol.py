@@ -53,7 +53,7 @@ class BoundedProtocol(H11Protocol):
 
 
 class OwnersProtocol(BoundedProtocol):
-    """A protocol that rejects requests of accounts other than root and the gateway's account."""
+    """A protocol that rejects requests from accounts other than root and the gateway's account."""
 
     _is_refused = False
 

@@ -98,7 +98,7 @@ class NewSession(RequestBody):
 
 
 class NewWebhook(RequestBody):
-    """A webhook for one session or all sessions. `events`: types of stored events. Default: all types."""
+    """A webhook for one session or all sessions. `events`: types of events to send. Default: all types."""
 
     url: WebAddress
     session_id: Identifier | None = None

@@ -1,4 +1,4 @@
-"""Parse requests to start background flows, from a message, HTTP or a turn."""
+"""Parse requests to start background flows, received as Celery messages, over HTTP or from a turn."""
 
 from __future__ import annotations
 

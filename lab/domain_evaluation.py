@@ -1,4 +1,4 @@
-"""Evaluation of a domain on conversations, with and without models, and the evaluation's report."""
+"""Evaluate a domain on conversations, once per variant, and write the report."""
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -40,10 +40,10 @@ Conversations = Mapping[str, Sequence[ConversationEntry]]
 
 @dataclass(frozen=True, slots=True)
 class DomainReport:
-    """The evaluation of a domain.
+    """The results of a domain's evaluation.
 
-    `runs`: one run per variant. `page`: file of the HTML report, which describes the last run. `findings`: scores
-    below their limits, regressions and failed fault cases.
+    `runs`: one stored run per variant. `page`: path of the HTML report. `findings`: descriptions of scores below
+    their limits, regressions and failed fault cases.
     """
 
     runs: list[JsonObject]

@@ -1,4 +1,4 @@
-"""Gateway lookup: ``--url``, ``PARLEY_URL``, or a running `parley up`, in this order."""
+"""Find the gateway: ``--url``, ``PARLEY_URL``, or a running `parley up`, in this order."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Data folder locks, socket folders, and `up.json`, which tells other commands the URL of `parley up`."""
+"""Lock data folders, and manage socket folders and `up.json`, which tells other commands the URL of `parley up`."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def trained_folder(data_dir: Path) -> Path:
 class UpNote:
     """The state of a running `parley up`, stored in `<data-dir>/up.json` for other commands.
 
-    `metrics`: URLs of the metrics of the gateway and workers.
+    `metrics`: metrics URLs of the gateway and the workers.
     """
 
     url: str

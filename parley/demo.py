@@ -1,4 +1,4 @@
-"""The demo of `make demo`: a worker is killed while it books a flight, yet the flight is booked exactly once.
+"""The demo run by `make demo`: a worker is killed while it books a flight, yet the flight is booked exactly once.
 
 A lock on the bookings table delays the booking, like a slow booking system. The worker is killed before it
 learns whether the booking succeeded.
@@ -40,7 +40,7 @@ STARTED: Final = """
 
 
 class Screen:
-    """The demo's output, with pauses for reading in a terminal."""
+    """The demo's output. In a terminal, it pauses for reading."""
 
     def __init__(self) -> None:
         self._terminal = sys.stdout.isatty()

@@ -1,4 +1,4 @@
-"""Python programs that start as forks of this process, which has already imported their modules.
+"""Start Python programs as forks of this process, which has already imported their modules.
 
 Forking is much faster than starting an interpreter, and the forks share the memory of the imported modules.
 """

@@ -10,7 +10,7 @@ import orjson
 
 UNWRAPPED_COLUMNS = 100_000
 NARROW = 10
-"""Width that a text column can shrink to, in characters."""
+"""Minimum width to which a text column shrinks, in characters."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Container probes, such as ``python -m parley.probe turns --live``, which start fast. See also `parley health`.
+"""Container probes that start fast, such as ``python -m parley.probe turns --live``. See also `parley health`.
 
 Servers are probed over HTTP. Workers and the scheduler are probed by their heartbeat file
 (`workers.heartbeat`).

@@ -1,4 +1,4 @@
-"""Child processes: start, readiness, stop, and cleanup of processes left behind by a killed run.
+"""Start and stop child processes, wait until they are ready, and clean up after a killed run.
 
 `parley.stack` defines the programs and their order.
 """
@@ -33,7 +33,7 @@ _HURRIED_GRACE_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The system account of a program when Parley runs as root.
+    """The system account that runs a program when Parley runs as root.
 
     `keep_access`: True to keep root's right to access files, if the account can't reach the needed folders.
     """
@@ -73,7 +73,7 @@ def log_says(text: str) -> Callable[[str], bool]:
 
 
 class Child:
-    """A program and its process. `notes`: folder for a note with the pid, so that a later run can stop the process."""
+    """A program and its process. `notes`: folder for a file with the pid, so that a later run can stop the process."""
 
     def __init__(self, program: Program, notes: Path) -> None:
         self.program = program

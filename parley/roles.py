@@ -56,9 +56,9 @@ class Seat:
 
     Args:
         port: port that the gateway or Flower listens on.
-            name: Celery node name; ``%h`` stands for the host. Default: the role's name and host.
+        name: Celery node name; ``%h`` stands for the host. Default: the role's name and host.
         threads: number of worker threads. Default: the number in THREADS.
-            in_flower: True if the worker sends the events that Flower shows.
+        in_flower: True if the worker sends the events that Flower shows.
         schedules: True if a worker for all queues also runs the scheduler.
     """
 

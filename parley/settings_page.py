@@ -1,4 +1,4 @@
-"""Generation of the settings reference, `docs/settings.md`, from the declared settings."""
+"""Generate the settings reference, `docs/settings.md`, from the declared settings."""
 
 import ast
 import inspect

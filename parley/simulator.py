@@ -1,6 +1,6 @@
-"""In-process conversations on in-memory stores, for tests and evaluations of a domain.
+"""Run conversations in this process with in-memory stores, to test and evaluate a domain.
 
-Only the stores are simulated: the session lane, the agent, NLU, PEX and RES are real. This module is public
+Only the stores are simulated: the lane runner, the agent, NLU, PEX and RES are real. This module is public
 API, for tests of domains.
 """
 

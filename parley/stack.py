@@ -1,4 +1,4 @@
-"""The processes of a running Parley: roles, start order and environments.
+"""Start and stop the processes of a Parley stack: the stores and the roles.
 
 The stores start first, then the roles. They stop in reverse order. `parley.supervision` restarts processes, and
 `parley.processes` handles a single process.
@@ -54,7 +54,7 @@ class StackPlan:
     """The configuration of a stack.
 
     Args:
-        domain: name of a demo domain, or absolute path of a domain folder.
+        domain: name of a demo domain, or the absolute path of a domain folder.
         host: address that the gateway listens on.
         port: port that the gateway listens on.
         turn_workers: number of worker processes that run turns.
@@ -62,7 +62,7 @@ class StackPlan:
         lasting: True to store data durably, so that it survives a power failure.
         database_url: URL of a server to use instead of the embedded PostgreSQL.
         redis_url: URL of a server to use instead of the embedded Redis.
-            trained: folder for trained models, unless PARLEY_TRAINED_FOLDER is set. Default: a folder in `data_dir`.
+        trained: folder for trained models, unless PARLEY_TRAINED_FOLDER is set. Default: a folder in `data_dir`.
     """
 
     data_dir: Path

@@ -1,4 +1,4 @@
-"""Supervision of child processes, with growing delays between restarts."""
+"""Restart child processes that exit, with growing delays between restarts."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -15,7 +15,7 @@ _STEADY_AFTER_S = 60.0
 
 @dataclass(slots=True)
 class Supervised:
-    """A child and its restart state: the next delay, and the monotonic times of the last start and next restart."""
+    """A child and its restart state. `restart_at`: monotonic time of the next restart, or None if none is due."""
 
     child: Child
     delay_s: float = _FIRST_DELAY_S

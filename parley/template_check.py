@@ -26,7 +26,7 @@ _FAILURES: Final = (TemplateError, TypeError, ValueError, ArithmeticError, Looku
 _DEEPEST = 6
 """Maximum nesting depth of sample values."""
 _TEXTS = ("2026-11-27", "10:30", "EUR", "OSL", "ABC123", "2026-11-27T10:30:00+00:00", "sample")
-"""Sample texts: the first that matches a schema's pattern, or else the last. The first one is also for dates."""
+"""Sample texts. A schema gets the first text that matches its pattern, or else the last. Dates get the first."""
 
 
 class _Open(dict[str, Json]):
@@ -38,7 +38,7 @@ class _Open(dict[str, Json]):
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """The result of rendering templates. `mistakes`: errors of templates that fail. `hints`: undefined names."""
+    """The result of rendering templates. `mistakes`: errors in templates that fail. `hints`: undefined names."""
 
     mistakes: list[Problem]
     hints: list[str]

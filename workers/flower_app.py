@@ -1,6 +1,6 @@
 """The Celery application for Flower, which only reads events.
 
-A Celery consumer on Redis also tries to restore other consumers' unacknowledged messages. Flower's Redis
+With a Redis broker, a Celery consumer also tries to restore other consumers' unacknowledged messages. Flower's Redis
 account cannot access the workers' keys for these messages, so Flower uses separate keys.
 """
 

@@ -1,4 +1,4 @@
-"""Open and close the worker process as Celery starts and stops."""
+"""Start and stop the `WorkerProcess` as Celery starts and stops."""
 
 import os
 import threading

@@ -1,8 +1,8 @@
 # `benchmarks.peers` installs the dependencies in a separate environment.
 """The LangGraph candidate: a graph with the PostgreSQL checkpointer, run by the hand-written Celery task.
 
-The variable `LANGGRAPH` selects the variant. ``default``: messages with a reducer, and checkpoints that are written
-asynchronously. ``leanest``: a plain dictionary, and one checkpoint at the end of each turn.
+The environment variable `LANGGRAPH` selects the variant. ``default``: messages with a reducer, and checkpoints
+written asynchronously. ``leanest``: a plain dictionary, and one checkpoint at the end of each turn.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ PAUSES_S = (0.1, 0.3)  # pauses before the second and third attempts, in seconds
 class Call:
     """An API request. Members of `body` and `query` that are None are not sent.
 
-    `keyed`: True if the request is idempotent and can be retried.
+    `keyed`: True if a request other than GET is idempotent and can be retried.
     """
 
     method: str

@@ -1,4 +1,4 @@
-"""Parsing of a session's event stream, and resuming after an interruption. This module does no I/O."""
+"""Parse a session's event stream, and resume it after an interruption. This module does no I/O."""
 
 from collections.abc import Generator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Verification of webhook deliveries, for receivers."""
+"""Verify webhook deliveries, in the service that receives them."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Resolution of phrases such as “a weekend” to calendar days."""
+"""Resolve phrases such as “a weekend” to calendar days."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Callers and their permissions: credentials, rules per route, rate limits and listening addresses."""
+"""Authentication, authorization, rate limits, and the rule for listening addresses."""

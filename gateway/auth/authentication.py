@@ -1,4 +1,4 @@
-"""Authentication of the caller by the request's credentials (RT-22). For permissions, see `authorization`.
+"""Authenticate the caller by the request's credentials (RT-22). For permissions, see `authorization`.
 
 Clients send a key or token in the `Authorization` header. A browser's EventSource and WebSocket can't send
 headers, so they send a ticket in the query. A ticket is valid for up to a minute, and never longer than its

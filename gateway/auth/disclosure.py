@@ -1,4 +1,4 @@
-"""Hide operators' notes from users, such as the author and reason of a repair (RT-35)."""
+"""Hide operators' notes, such as the author of and reason for a repair, from users (RT-35)."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Verification of JSON Web Tokens. The settings, never the token, determine the algorithm (RT-22)."""
+"""Verify JSON Web Tokens. The settings, never the token, determine the algorithm (RT-22)."""
 
 import math
 from typing import Any
@@ -20,7 +20,7 @@ REQUIRED = ["exp", "aud", "iss", "sub", "tenant"]
 
 
 class Tokens:
-    """A token verifier with a shared secret, or with public keys by ``kid``."""
+    """A token verifier with a shared secret, or with several public keys by ``kid``."""
 
     def __init__(self, keys: dict[str | None, tuple[Any, str]], audience: str, issuer: str) -> None:
         self._keys = keys

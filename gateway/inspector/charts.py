@@ -1,6 +1,6 @@
 """The Vega-Lite libraries as one script, built from an installed package without downloads.
 
-The build needs a JavaScript engine and two seconds, so a separate process runs it once.
+The build needs a JavaScript engine and two seconds, so it runs once, in a separate process.
 """
 
 import asyncio

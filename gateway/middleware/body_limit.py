@@ -19,7 +19,7 @@ TAKEN = {"/v1/documents": PLAIN_TYPES | {JSON}}  # content types by path; all ot
 
 
 class BodyLimit:
-    """Middleware that rejects invalid bodies.
+    """Middleware that rejects bodies beyond the limits.
 
     The response is 413 for a body that is too large, 415 for a wrong type, and 422 for a body that is nested
     too deeply. The response is 408 after `BODY_WITHIN_S` seconds, so that slow senders don't occupy

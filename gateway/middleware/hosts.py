@@ -1,7 +1,7 @@
 """Host and origin checks for a gateway without authentication.
 
 Such a gateway listens on loopback, where any web page can reach it. Therefore, `Host` must be a name of this
-machine, and `Origin` must be the gateway's origin or an allowed origin.
+machine, and `Origin`, if sent, must be the gateway's origin or an allowed origin.
 """
 
 from collections.abc import Collection
@@ -20,7 +20,7 @@ LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
 
 @dataclass(frozen=True, slots=True)
 class AllowedHosts:
-    """Middleware that only permits requests to `hosts`, from the gateway's origin or from `origins`."""
+    """Middleware that only permits requests to `hosts`, and none from origins other than its own and `origins`."""
 
     app: ASGIApp
     hosts: Collection[str]

@@ -1,4 +1,4 @@
-"""The AG-UI protocol for sessions: a run submits turns, and its interrupts are approvals."""
+"""Run the AG-UI protocol on sessions: a run submits turns, and its interrupts are approvals."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ class AbandonFlows(_Proposing):
 
 
 class BrokenRows(BaseModel):
-    """A session with inconsistent rows in tables other than its state."""
+    """A session with turns, frames or plans that contradict its state."""
 
     tenant_id: TenantId
     session_id: SessionId
@@ -119,7 +119,7 @@ class RepairState(_Proposing):
     """A flow that finds inconsistencies, on schedule or in a dead worker's sessions (parameter `sessions`).
 
     A new finding is only recorded in the scratchpad, and the run requests a rerun. If the rerun has the same
-    finding, the rerun proposes the change to the session lane and repairs rows of other tables. Configuration:
+    finding, it proposes the change to the session lane, or repairs the rows in other tables. Configuration:
     `quiet_for_s`, the minimum idle time in seconds (60), and `dry_run` (only record findings).
     """
 

@@ -1,6 +1,6 @@
-"""Evaluation of test conversations: the real Agent runs each turn, and the results are checked.
+"""Run test conversations through the real Agent, and check the result of each turn.
 
-Each conversation has separate stores in memory. `lab.evaluation.scores` measures the outcomes.
+Each conversation uses separate in-memory stores. `lab.evaluation.scores` measures the outcomes.
 """
 
 import re
@@ -30,8 +30,8 @@ from parley.simulator import START, Simulator
 class TurnOutcome:
     """A turn's message, expectations and result.
 
-    `observed`: results by the name of the expectation, plus `source` (the deciding NLU component). `faults`:
-    differences from the expectations, as sentences. `verdicts`: the grades of the rubric's criteria.
+    `observed`: actual results by name of the expectation, plus `source`, the NLU component that decided. `faults`:
+    descriptions of differences from the expectations. `verdicts`: the grades of the rubric's criteria.
     """
 
     said: str
@@ -58,9 +58,9 @@ class Outcome:
 class Evaluated:
     """The system under evaluation.
 
-    `models`: language models, or None for only the local classifier. `sections`: configuration that overrides
-    the domain's. `judge`: grades rubric criteria that need a model. Without a judge, these criteria stay ungraded.
-    `reset`: resets real services before each conversation.
+    `models`: language models, or None to use only the local classifier. `sections`: configuration that overrides
+    the domain's. `judge`: grades the rubric criteria that need a model, or None to leave them ungraded.
+    `reset`: resets real services before each conversation, or None.
     """
 
     loaded: LoadedDomain

@@ -1,4 +1,4 @@
-"""The real services behind a domain's tools, and the function that resets them before each conversation."""
+"""List the real services that a domain's tools call, and load the function that resets them."""
 
 import inspect
 import runpy

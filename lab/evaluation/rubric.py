@@ -1,4 +1,4 @@
-"""Grading of answers by a rubric: rules check the text, and a model grades criteria written as sentences."""
+"""Grade answers by a rubric: rules check the text, and a model grades criteria written as sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluation runs: storage, limits and comparison."""
+"""Store evaluation runs, check them against limits, and compare them."""
 
 import re
 from collections import Counter
@@ -20,7 +20,7 @@ NO_MODEL = "without a model"
 CURVE = (1, 2, 4, 8, 16)
 """Numbers of training examples per flow in a learning curve."""
 TOLERANCE = 0.005
-"""Maximum decrease of a score that doesn't count as a regression."""
+"""Maximum decrease in a score that doesn't count as a regression."""
 MAIN_FIGURE = "turns_as_expected"
 
 
@@ -28,7 +28,7 @@ MAIN_FIGURE = "turns_as_expected"
 class Variant:
     """A model and prompts to evaluate.
 
-    `model`: None for only the local classifier. `prompts`: a folder of prompts that replace the domain's own.
+    `model`: None to use only the local classifier. `prompts`: a folder of prompts that replace the domain's own.
     `examples`: maximum number of training examples per flow. Default: all.
     """
 
@@ -51,7 +51,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class PromptUse:
-    """Model call counts and token counts by prompt ID."""
+    """Counts of model calls and tokens, by prompt ID."""
 
     calls: Counter[str] = field(default_factory=Counter[str])
     tokens: Counter[str] = field(default_factory=Counter[str])

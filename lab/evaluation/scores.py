@@ -1,6 +1,6 @@
-"""Scores of conversations: flows, slots, goals, tools and paths.
+"""Score conversations: flows, slots, goals, tools, answers and paths.
 
-A score covers only turns or conversations with matching expectations. It is between 0 and 1, or None without any.
+Scores are from 0 to 1, or None without data. Most cover only turns or conversations with a matching expectation.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Fault cases as YAML conversations, and reports of fault searches."""
+"""Read, write and run fault cases as YAML conversations, and report on fault searches."""
 
 from __future__ import annotations
 

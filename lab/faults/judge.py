@@ -1,6 +1,6 @@
-"""Grading of a conversation with faults by comparison with the same conversation without faults.
+"""Grade a conversation with faults by comparing it with the same conversation without faults.
 
-The judge compares only calls, stored documents and replies, not flows, slots or states.
+The judge compares calls, stored documents and replies, but not flows, slots or states.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from orchestrator.domain.evaluations import FaultKind
 from orchestrator.turns.turn import TurnInput
 
 _UNSURE = re.compile(r"can't tell|may have been done|\bI had\b|I sent this request|I've already")
-"""Phrases of replies that leave the outcome open or report a partial outcome."""
+"""Pattern for replies that leave the outcome open or report a partial outcome."""
 
 
 class Breach(StrEnum):

@@ -1,4 +1,4 @@
-"""Wrong interpretations by a model: unrelated tasks and invented values."""
+"""Generate wrong interpretations that a model might return, such as unrelated tasks and invented values."""
 
 from __future__ import annotations
 

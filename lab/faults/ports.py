@@ -95,8 +95,7 @@ class Outside:
     """The outside world of a run, which injects faults into calls and records the calls.
 
     `turn`: number of the current turn, or 0 after the script. `places`: places reached, by turn. `done`: executed
-    calls. `break_in`: sends a message during a turn.
-    `written`: number of record writes.
+    calls. `break_in`: sends the fault's message while a turn is running. `written`: number of record writes.
     """
 
     faults: Sequence[Fault] = ()
@@ -171,7 +170,7 @@ class Outside:
 
 @dataclass(slots=True)
 class Ports:
-    """The connection of a domain's workers to the outside world of the current run."""
+    """A reference to the current run's outside world, shared by a domain's workers."""
 
     outside: Outside = field(default_factory=Outside)
 
@@ -268,7 +267,7 @@ class FaultyTransport:
 
 
 class MortalLane(MemoryLane):
-    """The session lanes of a worker that can die at each journal write and commit. A dead worker writes nothing."""
+    """The session lanes of a worker that can die at any journal write or commit. A dead worker writes nothing."""
 
     ports: Ports
     is_dead = False
@@ -321,7 +320,7 @@ def _babble(said: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Babbler:
-    """A model client that returns wrong interpretations in turns with the fault NONSENSE. All other calls fail."""
+    """A model client that returns wrong interpretations for the fault NONSENSE. Other calls raise ModelUnavailable."""
 
     ports: Ports
     endpoint: str = "nonsense"

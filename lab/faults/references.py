@@ -1,4 +1,4 @@
-"""Checks of references: “them”, “it” and “that” must refer to the last display.
+"""Check references: “them”, “it” and “that” must refer to the last display.
 
 Therefore, a turn must have the same effects in a conversation without the earlier displays.
 """

@@ -1,4 +1,4 @@
-"""Conversations with faults: run the turns, and record what the user sees and which calls are executed."""
+"""Run conversations with faults, and record what the user sees and which calls are executed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Heard:
     """A turn as the user sees it, and the store after the turn.
 
     `at`: the turn's number in the script, or 0 outside the script. `tasks`: slot values by flow, with the top of the
-    stack last; completed flows have none. `is_open`: True if a flow or question is open. `displays`: True if the
+    stack last; empty for completed flows. `is_open`: True if a flow or question is open. `displays`: True if the
     turn shows more than text.
     """
 
@@ -97,7 +97,7 @@ class Course:
 
 
 class Workers:
-    """Two workers that serve a domain on the same stores.
+    """Two workers that serve a domain and share its stores.
 
     The second worker has a separate copy of the domain's code.
     """

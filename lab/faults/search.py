@@ -1,4 +1,4 @@
-"""A search for faults that break a domain's conversations: single faults, then combinations."""
+"""Search for faults that break a domain's conversations: first single faults, then combinations."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Case:
 
 @dataclass(slots=True)
 class Found:
-    """A finding with its shortest case. `times`: number of similar findings."""
+    """A finding with its shortest case. `times`: number of similar findings, including this one."""
 
     finding: Finding
     case: Case
@@ -58,7 +58,7 @@ class Found:
 
 @dataclass(slots=True)
 class Share:
-    """The results of one process. `taken`: number of cases. `by_kind`: number of injected faults by kind."""
+    """The results of one process. `taken`: number of cases run. `by_kind`: number of injected faults by kind."""
 
     taken: int = 0
     by_kind: dict[str, int] = field(default_factory=dict[str, int])
@@ -225,7 +225,7 @@ def _keep(share: Share, case: Case, finding: Finding, heard: list[Heard]) -> Non
 
 
 _given: list[Search] = []
-"""The search that child processes inherit."""
+"""Holds the search in each child process."""
 
 
 def look_everywhere(search: Search, processes: int | None = None) -> Share:

@@ -1,4 +1,4 @@
-"""The expected outcome and replies of a conversation, from runs without faults."""
+"""Determine the expected outcome and replies of a conversation from several runs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from orchestrator.domain.evaluations import ConversationEntry, FaultKind
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
 _WORD = re.compile(r"[\w-]{16,}|\w+")
-"""A word, or a random token of at least 16 characters with hyphens, which counts as one word."""
+"""Pattern for a word, or a random token of at least 16 characters with hyphens, which counts as one word."""
 _CHANGING = "…"
 _IN_PIECES = re.compile(r"-*…(?:[-.]+…)*-*")
-"""A random token whose number of parts varies, with hyphens or dots between them."""
+"""Pattern for a masked token whose number of parts varies, with hyphens or dots between them."""
 
 
 class Sound:
-    """The outcome of a conversation without faults. `course`: the first run.
+    """The expected outcome of a conversation. `course`: the first run.
 
     `others`: further runs of the conversation. Words that differ between runs, such as IDs and times, are masked.
     """

@@ -1,7 +1,7 @@
 """Run many simulated conversations and print the results: `python -m lab.goals --conversations 2300`.
 
-One or more processes run the conversations in batches. Each batch is stored, so an interrupted run resumes if the
-code has not changed. `failures.json` contains the failed conversations.
+One or more processes run the conversations in batches. Each complete batch is stored, so an interrupted run
+resumes if it is restarted with the same commit and output folder. `failures.json` contains the failed conversations.
 """
 
 from __future__ import annotations

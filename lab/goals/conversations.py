@@ -1,6 +1,6 @@
-"""Conversations between simulated users and the real Agent, with verdicts.
+"""Run conversations between simulated users and the real Agent, and judge each turn.
 
-After each turn, the judge compares the changes of the store with the answer and the user's wishes. The judge does
+After each turn, the judge compares the changes to the store with the answer and the user's wishes. The judge does
 not see the Agent's state.
 """
 

@@ -1,4 +1,4 @@
-"""Records shared by simulated users, worlds and the judge: wishes, moves and side effects."""
+"""Data types shared by simulated users, worlds and the judge, such as wishes, moves and side effects."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from parley import Records
 
 Values: TypeAlias = dict[str, Any]
 Store: TypeAlias = dict[str, dict[str, Any]]
-"""The records in a domain's store by ID, such as bookings or notes."""
+"""A domain's stored records, such as bookings or notes, by ID."""
 
 
 @dataclass(eq=False)
 class Wish:
-    """A task or a question of a user.
+    """A user's task or question.
 
     `twists`: remaining deviations from the shortest path, as pairs of stage and deviation. `about`: the earlier
     wish that this wish concerns. `wanted`: False after the user abandons the wish. `told`: True after the assistant
@@ -58,7 +58,7 @@ class Wish:
 class Deed:
     """A side effect that a wish needs. `part`: part of the wish that needs it, such as a trip's return flight.
 
-    `slots`: the wish's slot by name of the value, where the names differ.
+    `slots`: the wish's slot for each of the `values` whose name differs from the slot's.
     """
 
     kind: str
@@ -81,7 +81,7 @@ class Move:
     """A user's message or click.
 
     `meaning`: the correct interpretation, as a model returns it, or None for clicks. `agreement`: what the user
-    confirms. `cooperates`: True if the move should advance a wish.
+    confirms, or None. `cooperates`: True if the move should advance a wish.
     """
 
     purpose: str
@@ -108,8 +108,8 @@ def meant(kind: str, *dacts: str) -> Values:
 class Seen:
     """The text and the buttons of an answer, as a user reads them.
 
-    `kind`: offer, question, change, redo, rows or nothing. `what`: the offered kind of deed, or the requested
-    slot. `back_to`: the kind of wish that the assistant returns to.
+    `kind`: one of offer, question, change, redo, rows and nothing. `what`: the offered kind of deed, or the
+    requested slot. `back_to`: the kind of wish that the assistant returns to.
     """
 
     kind: str

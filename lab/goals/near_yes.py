@@ -1,4 +1,4 @@
-"""Messages that resemble a confirmation but don't confirm, created by a grammar from word lists.
+"""Generate messages that resemble a confirmation but don't confirm, from patterns and word lists.
 
 As for phrases, a hash decides which words and pairs are held out.
 """
@@ -21,7 +21,7 @@ _LIST = re.compile(r"<(\w+)>")
 
 @dataclass(frozen=True)
 class NearYes:
-    """The messages of one half of the grammar. The blind half uses the held-out words."""
+    """The near-confirmations of one half of the grammar. The blind half uses the held-out words."""
 
     half: Half
 

@@ -1,4 +1,4 @@
-"""Batches of conversations, which several processes run. Each complete batch is stored."""
+"""Run batches of conversations in several processes, and store each complete batch."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A simulated user, who reads answers and replies according to wishes.
+"""A simulated user that reads answers and replies according to its wishes.
 
-The user confirms only offers that fit a wish, and does not know the flows, slots or states.
+It confirms only offers that fit a wish, and does not know the flows, slots or states.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Comparison of a replayed turn with its recording, ignoring generated IDs."""
+"""Compare a replayed turn with its recording, ignoring generated IDs."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The replay of sessions in parallel processes."""
+"""Replay sessions in parallel processes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Data that all replay processes inherit. `url`: database URL. `model`, `since`: see `Wanted`."""
+    """The data that all replay processes inherit. `url`: database URL. `model`, `since`: see `Wanted`."""
 
     url: str
     settings: Settings

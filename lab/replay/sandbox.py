@@ -1,7 +1,7 @@
-"""The replay of a recorded turn with its state, clock and journal, without side effects.
+"""Replay a recorded turn with its state, clock and journal, without side effects.
 
-Recorded calls return the recorded answers. The sandbox doesn't run other calls, except model calls if the caller
-asks for them.
+Recorded calls return the recorded answers, and the sandbox doesn't run other calls. With `asks`, it calls models
+instead of using their recorded answers.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class Moment:
 
 
 class RecordedPreferences(PostgresPreferences):
-    """The current preferences that have not changed since the replayed turn ran."""
+    """A store of the current preferences that have not changed since the replayed turn started."""
 
     def __init__(self, database: Database, moment: Moment) -> None:
         super().__init__(database)
@@ -170,7 +170,7 @@ class RecordedPreferences(PostgresPreferences):
 
 
 class RecordedDocuments(BusinessContext):
-    """The current documents that have not changed since the replayed turn ran."""
+    """A search in the current documents that have not changed since the replayed turn started."""
 
     def __init__(self, database: Database, embedder: Embedder, moment: Moment) -> None:
         self._store = PostgresDocuments(database)
@@ -189,7 +189,7 @@ class RecordedDocuments(BusinessContext):
 
 
 class RecordedNotes(MemoryScratchpad):
-    """The archived scratchpad entries that existed when the replayed turn ran."""
+    """A scratchpad of the archived entries that existed when the replayed turn started."""
 
     def __init__(self, database: Database, moment: Moment) -> None:
         super().__init__()

@@ -54,7 +54,7 @@ class Goal:
 class Stock:
     """The flows that simulated users can ask for, with sample values.
 
-    `has_model`: True to include flows that need a model. `without`: messages about flows without goals.
+    `has_model`: True to include flows that need a model. `without`: a message for each flow that can't be a goal.
     """
 
     def __init__(self, domain: Domain, today: date, *, has_model: bool) -> None:

@@ -1,4 +1,4 @@
-"""Grading of simulated conversations: calls, results and records must match the goal."""
+"""Grade simulated conversations: calls, results and records must match the goal."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _SHAPE: JsonObject = {
 
 
 class ModelUser:
-    """A user played by a language model, with the same goals as `GrammarUser`."""
+    """A simulated user played by a language model. It pursues the same goals as `GrammarUser`."""
 
     def __init__(self, engineer: PromptEngineer, config: DomainConfig) -> None:
         self._engineer = engineer

@@ -88,9 +88,9 @@ async def _converse(
 
 @dataclass(slots=True)
 class _Pursuit:
-    """The pursuit of a goal.
+    """A user's attempt to reach a goal.
 
-    `flows`: predicted or started flows. `is_long`: True if the user stopped after `MOST_TURNS`.
+    `flows`: names of flows that were predicted or started. `is_long`: True if the user stopped after `MOST_TURNS`.
     """
 
     turns: list[JsonObject] = field(default_factory=list[JsonObject])

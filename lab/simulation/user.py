@@ -1,4 +1,4 @@
-"""Simulated users, and a user who fills the flows' examples with the domain's vocabulary, without a model."""
+"""Simulated users, and one that fills the flows' examples with the domain's vocabulary, without a model."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from orchestrator.types import JsonObject
 
 _MOST_RESTATED = 2
 _MOST_FAILED = 2
-"""Number of turns with failed calls before the user gives up."""
+"""Number of turns with failed calls after which the user gives up."""
 _PLAIN = 5
-"""Number of the language's confirmations to choose from."""
+"""Maximum number of the language's confirmations that the user chooses from."""
 
 
 class Purpose(StrEnum):
@@ -34,7 +34,7 @@ class Move:
 
 
 class User(Protocol):
-    """A simulated user, who talks to the assistant until a goal is reached or abandoned.
+    """A simulated user that talks to the assistant until a goal is reached or abandoned.
 
     `gave_up`: why the user abandoned the goal, or an empty string. `is_speechless`: True if the user had nothing to
     say, for a reason other than the assistant.
@@ -51,7 +51,7 @@ class User(Protocol):
 
 
 class GrammarUser:
-    """A user who states a goal with an example of the flow, answers questions, and confirms matching offers."""
+    """A user that states a goal with an example of the flow, answers questions, and confirms matching offers."""
 
     def __init__(self, domain: Domain, chance: Random) -> None:
         self._domain, self._chance = domain, chance

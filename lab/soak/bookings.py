@@ -1,4 +1,4 @@
-"""Conversations of a soak test: each books a flight, asks about another flight in between, and lists the bookings.
+"""Soak-test conversations: each books a flight, asks about another flight in between, and lists the bookings.
 
 Each conversation has a separate user, so that its list of bookings shows duplicate bookings.
 """
@@ -114,4 +114,4 @@ class Booker:
 
 
 class _Broken(Exception):
-    """A failure that ends a conversation."""
+    """Raised when a missing answer or an unexpected refusal ends a conversation."""

@@ -1,4 +1,4 @@
-"""Checks of a soak test's stored data for broken guarantees, in the style of Jepsen, for any domain.
+"""Check a soak test's stored data for broken guarantees, in the style of Jepsen, for any domain.
 
 Apart from the stored data, the checks use only the IDs of accepted turns, which the clients recorded.
 """

@@ -1,4 +1,4 @@
-"""The run of a soak test: load on a separate thread, faults on the main thread, checks at the end."""
+"""Run a soak test: load on a separate thread, faults on the main thread, checks at the end."""
 
 import asyncio
 import random
@@ -41,8 +41,8 @@ class SoakPlan:
 class SoakReport:
     """The result of a soak test.
 
-    `retries`: number of requests repeated because the gateway, a store or the inbox was unavailable. `faults`: number
-    of injected faults by name. `breaches`: broken guarantees.
+    `retries`: number of requests repeated after Unavailable or InboxFull. `faults`: number of injected faults by
+    name. `breaches`: broken guarantees.
     """
 
     seed: int

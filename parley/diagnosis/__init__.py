@@ -1,1 +1,1 @@
-"""The checks of `parley doctor`. Each module checks one part of a deployment and yields findings."""
+"""The checks that `parley doctor` runs on a deployment. They yield findings."""

@@ -1,4 +1,4 @@
-"""Checks of PostgreSQL: server, permissions, schema, tenants and backlog."""
+"""Check PostgreSQL: server, permissions, schema, tenants and backlog."""
 
 import time
 from collections.abc import Iterator

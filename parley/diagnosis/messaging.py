@@ -1,4 +1,4 @@
-"""Checks of Redis, a separate broker, and the processes that consume the queues."""
+"""Check Redis, a separate broker if there is one, and the processes that consume the queues."""
 
 import time
 from collections.abc import Iterator, Mapping

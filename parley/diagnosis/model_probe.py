@@ -1,4 +1,4 @@
-"""Probes of a model endpoint, with a small request for each feature that Parley uses."""
+"""Probe a model endpoint, with a small request for each feature that Parley uses."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Checks of settings, folders, model endpoints and Flower."""
+"""Check settings, folders, model endpoints and Flower."""
 
 import os
 import shutil

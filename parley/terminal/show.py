@@ -1,4 +1,4 @@
-"""Display of a turn: text, tables, cards, forms and numbered suggestions."""
+"""Display a turn: text, tables, cards, forms and numbered suggestions."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any

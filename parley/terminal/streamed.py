@@ -1,4 +1,4 @@
-"""Partial answers, collected while they stream (RT-15).
+"""Collect partial answers while they stream (RT-15).
 
 The module also collects the answers of turns that this chat did not submit, such as tasks that resume
 automatically.

@@ -1,4 +1,4 @@
-"""Texts for the terminal, without control characters: values, messages, flows and plans."""
+"""Format values, messages, flows and plans for the terminal, without control characters."""
 
 from typing import Any
 

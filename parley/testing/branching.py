@@ -1,4 +1,4 @@
-"""Forking a session in a `MemoryStore`, by the rules of `sql/branch.sql` (ST-4)."""
+"""Fork a session in a `MemoryStore`, by the rules of `sql/branch.sql` (ST-4)."""
 
 from collections.abc import Callable
 from dataclasses import replace

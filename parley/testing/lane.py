@@ -1,6 +1,6 @@
 """In-memory session lanes with the rules of `adapters.postgres.lanes`.
 
-Turns are never suspected poison turns, and wait for a missing predecessor without a time limit.
+They never suspect poison turns, and turns wait for a missing predecessor without a time limit.
 """
 
 from collections.abc import Sequence

@@ -103,7 +103,7 @@ class MemoryTurn:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """The change to the state at one epoch. `snapshot`: the complete state, if it is stored."""
+    """The change to the state at one epoch. `snapshot`: the complete state, or None if only the change is stored."""
 
     diff: JsonObject
     snapshot: JsonObject | None

@@ -65,7 +65,7 @@ class RunExecutor:
     Args:
         local: True if this process can execute runs when messages can't be sent.
         backpressure: defers maintenance while turns wait, or None to never defer.
-        live: publishes progress events live, in addition to the sessions' logs, or None to only log them.
+        live: publishes logged progress events to listeners, or None to only log them.
         max_attempts: maximum number of attempts at a phase or item. After that, the phase or item fails.
         sessions: gives flows, which have no rights on sessions, limited access to them.
     """

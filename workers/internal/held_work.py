@@ -1,4 +1,4 @@
-"""Claims on the runs and items that this process executes. If a claim is lost, its work stops (IF-9)."""
+"""Hold claims on the runs and items that this process executes, and stop work whose claim is lost (IF-9)."""
 
 import asyncio
 from collections.abc import Generator
@@ -8,7 +8,7 @@ from orchestrator.adapters.postgres.runs.work import PostgresRunWork
 
 
 class Fenced(Exception):
-    """Raised when a claim was lost. The worker drops the work."""
+    """Raised after a claim was lost, so that the worker drops the work."""
 
 
 class HeldWork:

@@ -10,8 +10,8 @@ from orchestrator.ports.runs.status import SUCCEEDED, RunStatus, Urgency
 class RunFailed(Exception):
     """Raised for a failed, blocked or canceled run. `error`: why the run did not succeed.
 
-    Worker logs and Flower show the exception's text, which contains only the run ID, because the error could
-    quote user content. The task's result contains the error.
+    Worker logs and Flower show the exception's text. If there is a run ID, the text contains nothing else, because
+    the error could quote user content. The task's result contains the error.
     """
 
     def __init__(self, error: str, run_id: str = "") -> None:

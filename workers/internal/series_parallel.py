@@ -24,7 +24,7 @@ class Fork:
 
 
 Series: TypeAlias = "tuple[GraphNode | Fork, ...]"
-"""Consecutive steps. Forks are never adjacent, and each branch before a run ends with a run."""
+"""Consecutive steps. Forks are never adjacent. If a run follows a fork, each branch of the fork ends with a run."""
 
 
 def find_series(first: Sequence[str], nodes: Iterable[GraphNode]) -> list[Series]:

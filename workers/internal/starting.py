@@ -1,4 +1,4 @@
-"""Start background flows requested by a message or by a turn's outbox entry."""
+"""Start background flows requested by a Celery message or by a turn's outbox entry."""
 
 from dataclasses import replace
 

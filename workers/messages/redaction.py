@@ -1,7 +1,7 @@
 """Keep the contents of senders' tasks out of Flower and logs, which show only IDs (RT-22).
 
 Celery shows a representation of the arguments, which senders put in a header, and a representation of the
-result. This module replaces both representations. Unknown tasks are dropped and logged without their body.
+result. This module replaces both representations. Unknown tasks become dead letters and are logged without their body.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Handle `revoke` even if remote control is disabled, and ignore all other remote commands (RT-30)."""
+"""Handle `revoke` even if all other remote commands are disabled (RT-30)."""
 
 from collections.abc import Callable
 from typing import Any, Final

@@ -81,7 +81,7 @@ def _find_what_hides(kind: str, rows: list[JsonObject]) -> str | None:
 
 
 class AskData(TablePolicy):
-    """The policy of `ask_data`. It rejects answers with numbers from neither the last result nor the question."""
+    """The policy of `ask_data`. It rejects answers with numbers found in neither the last result nor the question."""
 
     dact: ClassVar[str | None] = "ask_data"
 

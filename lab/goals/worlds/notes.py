@@ -1,4 +1,4 @@
-"""Users who keep notes, in a domain created by `parley domain new`."""
+"""The notes world: users keep notes, in a domain created by `parley domain new`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Users who book, choose, change and cancel flights and trips.
+"""The travel world: users book, choose, change and cancel flights and trips.
 
 Users know only the texts and buttons of answers. All wishes are possible with the domain's timetable.
 """

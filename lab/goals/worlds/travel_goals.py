@@ -1,4 +1,4 @@
-"""Random wishes that the timetable can fulfill, with random twists."""
+"""Generate random wishes that the timetable can fulfill, with random twists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A parser of the travel assistant's answers: offers, questions, rows and buttons."""
+"""Parse the travel assistant's answers: offers, questions and rows."""
 
 from __future__ import annotations
 

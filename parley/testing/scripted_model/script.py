@@ -1,4 +1,4 @@
-"""Scripts with a model's replies, and their YAML format.
+"""Scripts of model replies, and their YAML format.
 
 A rule returns its replies in order, and then repeats the last reply.
 """
@@ -104,7 +104,7 @@ class Fail:
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """A missing answer. The connection stays open until the client or the server closes the connection."""
+    """A reply that never arrives. The connection stays open until the client or the server closes it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The HTTP server of the scripted model, which runs in a thread on the loopback interface."""
+"""The HTTP server of the scripted model. It runs in a thread and listens on the loopback interface."""
 
 import asyncio
 import socket
