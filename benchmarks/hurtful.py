@@ -3,7 +3,7 @@
 The benchmark prints the p50 and p95 latencies of the other sessions' turns, without and with each bad tool, and
 their ratios. Either one session uses the tool repeatedly, or many sessions have more hanging calls than there are tool
 threads. The benchmark first runs in one process without stores, so that nothing hides the cost of a tool, then in one
-Celery worker with Redis and PostgreSQL. Short periods with and without the tool alternate, so that changes of the
+Celery worker with Redis and PostgreSQL. Short periods with and without the tool alternate, so that changes in the
 machine's speed affect both. The other sessions call a synchronous method, which also needs a thread.
 """
 

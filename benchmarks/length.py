@@ -1,7 +1,7 @@
 """Measure how turn cost and state size grow with a conversation: `make bench-length` (ST-3, RT-19).
 
 Sessions of the travel domain run in this process, with PostgreSQL but without a model. The benchmark measures the CPU
-time of the same round of turns at several points of the conversation. Each measured turn alternates with the same
+time of the same round of turns at several points in the conversation. Each measured turn alternates with the same
 turn of a young session, so that other work on the machine slows down both turns.
 """
 
@@ -65,7 +65,7 @@ class Measured:
 
 @dataclass
 class Place:
-    """Measurements of old sessions at one point of the conversation, and of the paired young sessions."""
+    """Measurements of old sessions at one point in the conversation, and of the paired young sessions."""
 
     old: Measured = field(default_factory=Measured)
     young: Measured = field(default_factory=Measured)

@@ -1,4 +1,4 @@
-"""Measure the size, memory and CPU of an idle `parley up`.
+"""Measure the size, memory and CPU of an idle stack started by `parley up`.
 
 Memory is the proportional set size, which counts a shared page once. The installed size is the size of this Python
 environment's site-packages. To measure the stack of `make run` or `make up`, use the environment that they create.

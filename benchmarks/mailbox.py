@@ -1,7 +1,7 @@
-"""Redis keys and PostgreSQL tables of the hand-written task and the other frameworks.
+"""Redis keys and PostgreSQL tables used by the hand-written task and the other frameworks.
 
 A session's turns wait in a Redis list. A flag shows that the session already has a scheduled task, so that its turns
-run one after another. Replies return through a list per session, and a counter has the total number of replies.
+run one after another. Replies return through a list per session, and a counter contains the total number of replies.
 """
 
 QUEUE = "by_hand"

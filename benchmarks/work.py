@@ -1,4 +1,4 @@
-"""The work of one turn, which is the same for every candidate: load 8 KB of state and change it."""
+"""The work of one turn, which is the same for every candidate: change a state of about 8 KB."""
 
 import os
 from collections.abc import Callable

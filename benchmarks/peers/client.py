@@ -19,7 +19,7 @@ import redis.asyncio
 from benchmarks.mailbox import DONE, keys
 
 LONGEST_S = 900
-"""Time limit for an answer or for all answers, in seconds, because failed turns are never answered."""
+"""Time limit for one answer or for all answers, in seconds. Failed turns are never answered."""
 
 
 class Client:

@@ -21,7 +21,7 @@ CABINS: Mapping[str, tuple[float, int]] = {"economy": (1.0, 60), "premium": (1.7
 CURRENCY = "EUR"
 HOURS = {"morning": ("00:00", "11:59"), "afternoon": ("12:00", "17:59"), "evening": ("18:00", "23:59")}
 SALE_DAYS = 360
-"""Number of days before departure from which a flight can be found and booked."""
+"""Maximum number of days before departure that a flight can be found and booked."""
 MOST_ATTEMPTS = 50
 """Maximum number of attempts to update a document that concurrent calls keep changing."""
 _SHORTEST_KM = 80

@@ -1,4 +1,4 @@
-"""Hold claims on the runs and items that this process executes, and stop work whose claim is lost (IF-9)."""
+"""Renew the claims on runs and items that this process executes, and stop work whose claim is lost (IF-9)."""
 
 import asyncio
 from collections.abc import Generator
