@@ -76,9 +76,9 @@ class WorkerProcess:
     """A worker process, started on construction. Call `close` before exiting.
 
     Args:
-        queues: the queues that the process consumes. A process that only accepts submissions has no lanes.
+        queues: the queues that the process consumes. A process without the turn queue runs no lanes.
         flower: publishes turn events, or None if the worker sends no task events.
-        consumer: the process's consumer name on a Redis broker, or None on other brokers.
+        consumer: the process's consumer name, or None if the broker is not Redis.
     """
 
     def __init__(

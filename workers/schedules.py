@@ -1,4 +1,4 @@
-"""Celery beat in a worker thread, for a single machine: ``worker --schedules``."""
+"""Run Celery beat in a worker thread, for a single machine: ``worker --schedules``."""
 
 from typing import Any, Final
 

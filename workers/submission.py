@@ -34,7 +34,7 @@ from orchestrator.turns.turn import FINISHED, Receipt, Submission, TurnRecord, t
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TenantId, TurnId, UserId
 
 CANCELS_WITHIN_S: Final = 30.0
-"""Default time limit for `cancel_turn` to wait until a running turn stops, in seconds."""
+"""Default time that `cancel_turn` waits for a running turn to stop, in seconds."""
 DECIDED_BY: Final = "a backend"
 _REVOKE_AGAIN_AFTER_S: Final = (1, 2, 5, 10, 10, 10, 10, 10)
 

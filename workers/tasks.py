@@ -1,4 +1,4 @@
-"""The Celery tasks, thin wrappers around the worker process. Their names and arguments are public API.
+"""The Celery tasks, as thin wrappers around the worker process. Their names and arguments are public API.
 
 Tasks that external senders don't use are hints: the reconciler replaces lost tasks, and duplicates have no
 effect (RT-1, IF-8, IF-9).
@@ -73,7 +73,7 @@ SENDERS_TASKS: Final[tuple[tuple[str, Act, Positional], ...]] = (
     (CANCEL_EVENT, _of(Submissions.cancel_event), lambda _: ("session_id", "event_id")),
     (START_RUN, WorkerProcess.start_run, _starting),
 )
-"""The tasks that external senders use: name, function, and names for positional arguments."""
+"""The tasks that external senders use: name, function, and the `Positional` that names positional arguments."""
 
 
 def register_tasks(app: Celery, worker: WorkerLifecycle) -> None:

@@ -225,7 +225,7 @@ def _keep(share: Share, case: Case, finding: Finding, heard: list[Heard]) -> Non
 
 
 _given: list[Search] = []
-"""Holds the search in each child process."""
+"""The search of a child process, empty in the parent process."""
 
 
 def look_everywhere(search: Search, processes: int | None = None) -> Share:

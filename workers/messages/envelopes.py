@@ -1,6 +1,6 @@
 """Validate message envelopes before the broker library parses them (RT-22).
 
-On Redis, any sender can write any JSON, and kombu crashes the worker on invalid envelopes. Invalid envelopes
+In Redis, any sender can write any JSON to a queue, and kombu crashes the worker on invalid envelopes. Invalid envelopes
 are counted, logged without contents, and dropped.
 """
 

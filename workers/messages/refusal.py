@@ -13,7 +13,7 @@ FOR_NOW: Final = frozenset({"inbox_full", "session_busy", "not_found"})
 
 
 class TaskRefused(Exception):  # senders see this name
-    """A rejected task. `args`: stable code, reason and, for invalid input, the field.
+    """Raised to reject a task. `args`: stable code, reason and, for invalid input, the field.
 
     Senders don't have this class, so Celery recreates the exception from its name and `args`.
     """

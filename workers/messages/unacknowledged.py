@@ -51,7 +51,7 @@ def taken_by(book: str) -> str:
 
 
 class UnacknowledgedMessages:
-    """The unacknowledged messages of a broker's consumers.
+    """The unacknowledged messages of a Redis broker's consumers.
 
     Args:
         redis: client of the broker.
