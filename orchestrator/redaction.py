@@ -1,6 +1,6 @@
-"""Redaction of secrets in logs and printed errors.
+"""Redact secrets in logs and printed errors.
 
-Known secrets are hidden in their JSON, Python, URL and base64 forms, as are texts that look like secrets.
+Known secrets are hidden in their JSON, Python, URL and base64 forms, as is text that looks like a secret.
 User content is not recognized; see `telemetry.logs`.
 """
 

@@ -1,4 +1,4 @@
-"""System turns for asynchronous tool results: on arrival, or when a result is due (RT-32).
+"""System turns that run when an asynchronous tool result arrives or is due (RT-32).
 
 Each turn checks the state first, so that duplicate and late results take effect only once.
 """

@@ -1,4 +1,4 @@
-"""Turns that skip NLU, and in most cases PEX.
+"""Turns that skip NLU and, in most cases, PEX.
 
 These turns handle proposals of background flows (IF-12), gathered context (PX-16), operators' repairs, and
 messages to an operator who has taken over (RT-35).

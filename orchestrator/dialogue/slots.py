@@ -1,6 +1,6 @@
 """Slots: values with their sources, and the types that validate them (FS-3, FS-4).
 
-Every domain has the twelve universal types and can add up to four types, from the library or its own code.
+Every domain has the twelve universal types and can add up to four others, from the library or its own code.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Specification of a flow type: slots, tools, inputs and outputs, as compiled from a domain."""
+"""The specification of a flow type, as compiled from a domain: slots, tools, inputs and outputs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The records of a compiled domain, checked and frozen.
 
-`compile` creates them from the domain's files, except for policies and services.
+`compile` creates the records from the domain's files. They contain neither policies nor services.
 """
 
 from collections.abc import Mapping

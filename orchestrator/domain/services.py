@@ -1,6 +1,6 @@
 """Base classes for a domain's `services.py`. Public API for domains.
 
-The manifest maps tools to methods. PEX runs the methods, with schemas, timeouts and retries.
+The manifest maps tools to methods. The tool runner calls the methods, with schema checks, timeouts and retries.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Business context: splitting, embedding and searching of documents (CO-4)."""
+"""Business context: split, embed and search documents (CO-4)."""
 
 import re
 from collections.abc import Iterator

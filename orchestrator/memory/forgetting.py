@@ -1,4 +1,4 @@
-"""Removal of forgotten content from stored texts, sentence by sentence (CO-4).
+"""Remove forgotten content from stored texts, sentence by sentence (CO-4).
 
 A sentence is removed if it contains most key terms of a forgotten sentence, in any order and form. Therefore,
 too many sentences may be removed. Outside prose, names and bare values stay, because they belong to a task

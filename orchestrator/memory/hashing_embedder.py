@@ -1,4 +1,4 @@
-"""Embeddings without a model: words and character n-grams, hashed to vector positions.
+"""Embeddings without a model, also as a fallback: words and character n-grams, hashed to vector positions.
 
 A text has the same vector in all processes. Vectors represent spelling and shared words, not meaning.
 scikit-learn's hashing would save six lines, but would cost each worker 100 MB and seconds at first use.

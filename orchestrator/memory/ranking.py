@@ -1,4 +1,4 @@
-"""Ranking of candidate chunks, without a model, to select the best passages (CO-4).
+"""Rank candidate chunks without a model, to select the best passages (CO-4).
 
 The criteria are similarity, shared terms, shared terms in headings, and the relevance of the whole document.
 The weights were chosen with `tests/unit/memory/test_retrieval_quality.py`.

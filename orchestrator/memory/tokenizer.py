@@ -1,4 +1,4 @@
-"""Extraction of search terms: case-folded, stemmed words without stop words."""
+"""Extract search terms: case-folded, stemmed words without stop words."""
 
 import re
 import unicodedata

@@ -1,4 +1,4 @@
-"""Validation of model answers, and the messages that request a repair."""
+"""Validate model answers, and create the messages that request a repair."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Prompt files and their rendering. Untrusted text is always encoded as one line of JSON.
+"""Load and render prompts. Untrusted text is always encoded as one line of JSON.
 
 Inside a JSON string, text from users, tools and documents can't start a line, close a delimiter or form a
 special token.

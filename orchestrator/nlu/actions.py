@@ -1,4 +1,4 @@
-"""Interpretation of user actions such as clicks and forms, without a model (NL-6).
+"""Interpret user actions such as clicks and forms, without a model (NL-6).
 
 The `target` of an interpretation is usually the payload's flow ID or, without a flow ID, its flow name.
 """

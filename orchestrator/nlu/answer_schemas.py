@@ -1,4 +1,4 @@
-"""JSON schemas for models' answers to NLU prompts, created from the domain's flows (NL-2).
+"""JSON Schemas for models' answers to NLU prompts, generated from the domain's flows (NL-2).
 
 Slots are a list of pairs, because a member for each slot would cost three times the tokens, and strict modes
 would require all members.

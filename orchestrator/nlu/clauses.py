@@ -1,4 +1,4 @@
-"""Detection of message parts that request nothing: forbidden, excluded, past, reported or supposed (NL-8).
+"""Detect message parts that request nothing: forbidden, excluded, past, reported or supposed (NL-8).
 
 A cue begins a scope, which usually extends to the end of the clause.
 """

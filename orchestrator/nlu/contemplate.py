@@ -1,4 +1,4 @@
-"""Rerouting after a failure (NL-5).
+"""Find another flow for a request after its flow has failed (NL-5).
 
 Flows similar to the failed flow get a bonus: the failed flow's fallback and edge flows a large bonus, and flows with
 the same intent or shared acts a smaller one.

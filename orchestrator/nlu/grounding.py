@@ -1,4 +1,4 @@
-"""Checks that values from a model occur in the conversation, because models can invent values."""
+"""Check whether values from a model occur in the conversation, because models can invent values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dialogue context for NLU. `read_nlu_context` creates it from the state; evaluations create their own."""
+"""The dialogue context that NLU uses. `read_nlu_context` creates it from the dialogue state."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field

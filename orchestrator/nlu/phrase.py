@@ -1,4 +1,4 @@
-"""Messages with their values, for finding words that the interpretation doesn't use (IR-6)."""
+"""Messages with the positions of their values, for finding words that the interpretation doesn't use (IR-6)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Removal of tasks that a message only forbids, reports, supposes or places in the past (NL-8).
+"""Remove tasks that a message only forbids, reports, supposes or places in the past (NL-8).
 
-The check applies only to interpretations by the local classifier. The reply explains how the message was
+Interpretations from commands, actions and language models are not checked. The reply explains how the message was
 understood.
 """
 

@@ -1,4 +1,4 @@
-"""Detection of words that the interpretation of a message does not use (IR-6).
+"""Detect words that the interpretation of a message does not use (IR-6).
 
 The reply quotes these words. Parley checks messages that request a task, give a value or ask a question and, while
 a call is pending, nearly all other messages. Values in a phrase with unused words, such as “by way of Frankfurt”,

@@ -1,4 +1,4 @@
-"""Validation of interpretations from all sources (NL-7).
+"""Validate interpretations from all sources (NL-7).
 
 Unknown flows and slots are dropped, flows are sorted by score and limited in number, values are validated by slot
 type, and entity names are corrected.

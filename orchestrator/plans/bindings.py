@@ -1,4 +1,4 @@
-"""Bindings of a plan's values to its steps, and comparisons with flows and side effects (FS-7, PL-1)."""
+"""Resolve the values that a plan binds to its steps, and compare them with flows and side effects (FS-7, PL-1)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,1 +1,1 @@
-"""Ports: the protocols that adapters implement. All adapters of a port pass the same contract tests."""
+"""Ports: the protocols that adapters implement. In-memory and PostgreSQL stores pass the same contract tests."""

@@ -1,4 +1,4 @@
-"""Session content for background runs, collected for flows because they can't read sessions (IF-17)."""
+"""Session content that is collected for background runs, because flows can't read sessions (IF-17)."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -1,4 +1,4 @@
-"""The port for persistent counters of tokens and cost."""
+"""The port for counters of tokens and cost that all processes share."""
 
 from dataclasses import dataclass
 from typing import Protocol

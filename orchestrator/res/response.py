@@ -1,4 +1,4 @@
-"""The inputs of the RES steps."""
+"""The answer in progress that the RES steps share, and the model interface that they use."""
 
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol

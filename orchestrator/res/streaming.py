@@ -1,4 +1,4 @@
-"""Escaping and streaming of model-written text.
+"""Escape and stream model-written text.
 
 The text's only markup is paragraphs and list items (RS-4, RS-7).
 """

@@ -1,7 +1,7 @@
-"""Classification of mid-turn messages, which stop the running turn if they change or cancel its task (RT-5).
+"""Classify mid-turn messages, and stop the running turn if a message changes or cancels its task (RT-5).
 
-The journal calls `listen` before a call with a side effect. The lane runner calls it when a lease renewal reports a
-new message or a cancellation.
+The journal calls `listen` before a call that has a side effect or can't be repeated. The lane runner calls it when a
+lease renewal reports a new message or a cancellation.
 """
 
 from orchestrator.errors import Overtaken, TurnCancelled

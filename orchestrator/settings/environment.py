@@ -1,4 +1,4 @@
-"""Environment variables, and files that replace them.
+"""Read environment variables, or files that replace them.
 
 For example, ``DATABASE_URL_FILE`` names a file that contains the value of ``DATABASE_URL``.
 """

@@ -1,4 +1,4 @@
-"""Comparison of two sessions: where their lineages diverge, and what each session did afterwards (ST-4)."""
+"""Compare two sessions: where their lineages diverge, and what each session did afterwards (ST-4)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

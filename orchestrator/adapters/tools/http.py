@@ -1,4 +1,4 @@
-"""Call tools that are HTTP endpoints, and map failures to the categories of PX-8.
+"""Call tools that are HTTP endpoints, and map their failures to failure categories (PX-8).
 
 The outcome of a call with side effects is done, certainly not done, or unknown (RT-33). Unless the response
 shows that the server did not act, the outcome is unknown. Parley then runs the tool's status query, or asks

@@ -1,4 +1,4 @@
-"""Corrections of completed flows and of plans: affected side effects, and flows that run again (IR-4, PL-7)."""
+"""Correct completed flows and plans: find affected side effects, and run flows again (IR-4, PL-7)."""
 
 from __future__ import annotations
 

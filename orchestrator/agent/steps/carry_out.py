@@ -1,4 +1,4 @@
-"""The `keep_going` loop: run flows and clear the stack until only the user can continue (AG-1)."""
+"""The `keep_going` loop: run flows and clear the stack until the user must answer or the budget is used up (AG-1)."""
 
 from dataclasses import replace
 

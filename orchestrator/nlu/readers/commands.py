@@ -1,4 +1,4 @@
-"""Message patterns of the domain that start a flow or give a declared answer, with score 1.0 (NL-1)."""
+"""A domain's message patterns, which start a flow or give a declared answer with score 1.0 (NL-1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages about a running plan: skip, move or add a step, show the status, drop the plan (PL-2, PL-4)."""
+"""Messages about a running plan: skip, move or add a step, show the status, or drop the plan (PL-2, PL-4)."""
 
 import re
 from collections.abc import Callable, Collection, Mapping

@@ -1,4 +1,4 @@
-"""Rejection of messages that cannot be understood (NL-1).
+"""Reject messages that cannot be understood (NL-1).
 
 The language check does not identify languages: short and unclear texts pass. Languages are ISO 639-1 codes.
 """

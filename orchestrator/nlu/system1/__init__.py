@@ -1,6 +1,6 @@
 """The local classifier (System 1), which interprets messages without a language model.
 
-Other packages use only the exports of this module.
+Packages outside `orchestrator.nlu` use only the exports of this module.
 """
 
 from orchestrator.nlu.system1.reader import System1

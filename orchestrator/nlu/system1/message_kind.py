@@ -1,4 +1,4 @@
-"""Classification of a message's kind, by the weighted classifier and the values found (NL-4).
+"""Decide a message's kind from the weighted classifier's result and the extracted values (NL-4).
 
 The Agent decides how a kind changes the stack.
 """

@@ -1,4 +1,4 @@
-"""Assignment of values to slots by rules: the slots' types, the open question, and the words around a value.
+"""Assign values to slots, based on slot types, the open question, and the words around each value.
 
 The words come from the slots' names, descriptions and the domain's examples: “from {origin}”, “{bags} suitcases”.
 """

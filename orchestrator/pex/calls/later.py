@@ -1,4 +1,4 @@
-"""Calls whose results come later. The flow waits, and resumes when the result arrives (RT-32)."""
+"""Calls whose results come later. The flow waits, and resumes when the result arrives or is overdue (RT-32)."""
 
 from orchestrator.dialogue.consent import drop_candidate
 from orchestrator.dialogue.lifecycle import AWAITING_RESULT

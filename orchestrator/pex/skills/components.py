@@ -1,4 +1,4 @@
-"""A skill's built-in tools, in addition to its flow's tools: history, memory and slots (PX-5).
+"""A skill's built-in tools, in addition to its flow's tools: history, memory and flows (PX-5).
 
 The built-in tools return JSON copies. They change only the scratchpad and the session's labels.
 """

@@ -1,6 +1,6 @@
 """Business context: a tenant's documents, split into chunks and searched by meaning and terms (CO-4).
 
-`Documents` stores documents. `ContextSearch` searches documents; `orchestrator.memory` ranks the results.
+`Documents` stores documents, and `ContextSearch` searches them; `orchestrator.memory` ranks the results.
 """
 
 from __future__ import annotations

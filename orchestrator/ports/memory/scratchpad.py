@@ -1,4 +1,4 @@
-"""The scratchpad: a session's store of entries, the only state that its background flows share (RT-13, RT-14)."""
+"""The scratchpad: a session's entries, which are the only state that its background flows share (RT-13, RT-14)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text for results, messages and limitations (RS-3, RS-5)."""
+"""Add text for results, messages and limitations to the answer (RS-3, RS-5)."""
 
 from collections.abc import Mapping
 from functools import partial

@@ -1,4 +1,4 @@
-"""Stored events: one row per batch, numbered by its last event (RT-15)."""
+"""Stored events, one row per batch. A row has the number of its last event (RT-15)."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""The stored working state, as a snapshot and later diffs (ST-2)."""
+"""The stored working state: a snapshot and the diffs that follow it (ST-2)."""
 
 from typing import Any
 

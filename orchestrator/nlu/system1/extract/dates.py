@@ -1,4 +1,4 @@
-"""Search for dates, absolute and relative to the day of the turn. Values have the form yyyy-mm-dd.
+"""Search for dates, absolute or relative to the day of the turn. Values have the form yyyy-mm-dd.
 
 Fast patterns find most dates. The slow library dateparser parses only answers to questions about a date.
 """

@@ -1,4 +1,4 @@
-"""Training of the message classifier with scikit-learn.
+"""Train the message classifier with scikit-learn.
 
 Only training imports scikit-learn, which takes seconds and more than 100 MB. Processes that find stored
 models do not import it.
