@@ -96,7 +96,7 @@ class Catalogue:
     Args:
         tools: the tools that flows can declare, by name, or None if this process only starts flows.
 
-    `off`: problems of disabled flows, by flow name.
+    `off`: problems that disable flows, by flow name.
     """
 
     def __init__(

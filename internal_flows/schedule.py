@@ -1,7 +1,7 @@
 """Due times of scheduled jobs. They are deterministic, so that only one scheduler claims each firing (IF-15).
 
-At clock changes, a cron job with a fixed hour runs once: in the first of two equal hours, or right after a
-skipped hour.
+When clocks change, a cron job with a fixed hour runs once: in the first occurrence of a repeated hour, or right
+after a skipped hour.
 """
 
 from collections.abc import Mapping
@@ -69,7 +69,7 @@ DEFAULT_JOBS: tuple[Job, ...] = (
 
 
 class Schedule(NamedTuple):
-    """Valid jobs. `off`: problems of invalid jobs, which never run."""
+    """Valid jobs. `off`: problems with invalid jobs, which never run."""
 
     jobs: list[Job]
     off: list[Problem]

@@ -9,7 +9,7 @@ from parley_client.types import JsonObject, new_id
 
 
 class Methods(OperatorMethods[One, Many]):
-    """The API's methods, which all raise errors of `parley_client.errors`.
+    """The API's methods. They raise the errors in `parley_client.errors`.
 
     For example, every method raises Unavailable if the gateway doesn't respond.
     """

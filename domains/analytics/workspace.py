@@ -29,7 +29,7 @@ _GIVEN = {"_".join(name.split()) for table in TABLES.values() for name in (table
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A table or a result.
+    """A table or a displayed result.
 
     `sql`: a SELECT statement over base tables. `code`: the statement that the user sees, which can read saved tables.
     """

@@ -1,4 +1,4 @@
-"""`summarize_idle` summarizes idle sessions. `hand_over_context` resumes flows that waited for context."""
+"""`summarize_idle` starts summaries of idle sessions. `hand_over_context` resumes flows that waited for context."""
 
 from typing import Any, ClassVar
 

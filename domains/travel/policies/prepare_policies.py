@@ -10,7 +10,7 @@ _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 
 
 class TripAdvice(BasePolicy):
-    """The policy of `trip_advice`. It rejects advice with flights or numbers that the searches did not return."""
+    """The policy of `trip_advice`. It rejects flights that no search returned, and numbers without a source."""
 
     dact = "trip_advice"
 
