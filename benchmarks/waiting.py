@@ -50,7 +50,7 @@ class Waited:
 
 
 Opener: TypeAlias = Callable[[Stores, Path], AbstractAsyncContextManager[Candidate]]
-"""A function that runs a candidate with one worker process on the given stores."""
+"""A function that runs a candidate with one worker process and the given stores."""
 Results: TypeAlias = dict[str, list[Waited]]
 
 

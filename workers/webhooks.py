@@ -45,7 +45,7 @@ class Posts(Protocol):
 
 
 class WebhookSender:
-    """A sender of webhook deliveries.
+    """A component that delivers due events to webhooks.
 
     Args:
         give_up_s: time in seconds after which a failing feed waits for an operator.

@@ -1,4 +1,4 @@
-"""Tools for schedules of daily, weekly and monthly reports. All times are UTC."""
+"""Tools that schedule daily, weekly and monthly reports. All times are UTC."""
 
 from __future__ import annotations
 

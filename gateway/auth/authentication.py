@@ -29,7 +29,7 @@ KEY_KEPT_S = 1.0  # how long a valid key is cached, in seconds
 KEYS_KEPT = 10_000
 STREAM_AWAY_S = 600
 LONGEST_STREAM_S = 12 * 3600
-"""Maximum time that a ticket can reopen its stream, in seconds."""
+"""Maximum time during which a ticket can reopen its stream, in seconds."""
 RECHECK_EVERY_S = 30.0  # seconds between checks of an open stream's credentials
 
 

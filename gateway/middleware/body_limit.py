@@ -22,8 +22,8 @@ class BodyLimit:
     """Middleware that rejects bodies beyond the limits.
 
     The response is 413 for a body that is too large, 415 for a wrong type, and 422 for a body that is nested
-    too deeply. The response is 408 after `BODY_WITHIN_S` seconds, so that slow senders don't occupy
-    connections.
+    too deeply. It is 408 if the body takes longer than `BODY_WITHIN_S` seconds, so that slow senders don't
+    occupy connections.
     """
 
     def __init__(self, app: ASGIApp) -> None:

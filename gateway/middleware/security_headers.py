@@ -1,4 +1,4 @@
-"""Security headers for all responses, including errors, and a size limit for request headers."""
+"""Security headers for all HTTP responses, including errors, and a limit on the number of request headers."""
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send

@@ -14,7 +14,7 @@ class RunInChain(Run):
 
 
 class Backlog(ResponseModel):
-    """Deferred maintenance.
+    """The background runs that are due but not started, by session.
 
     `turn_wait_s`: 95th percentile of the time that recent turns waited for a worker, in seconds.
     """

@@ -152,7 +152,7 @@ class Moment:
 
 
 class RecordedPreferences(PostgresPreferences):
-    """A store of the current preferences that have not changed since the replayed turn started."""
+    """The preference store, limited to preferences that have not changed since the replayed turn started."""
 
     def __init__(self, database: Database, moment: Moment) -> None:
         super().__init__(database)
@@ -170,7 +170,7 @@ class RecordedPreferences(PostgresPreferences):
 
 
 class RecordedDocuments(BusinessContext):
-    """A search in the current documents that have not changed since the replayed turn started."""
+    """The business context, limited to documents that have not changed since the replayed turn started."""
 
     def __init__(self, database: Database, embedder: Embedder, moment: Moment) -> None:
         self._store = PostgresDocuments(database)
@@ -189,7 +189,7 @@ class RecordedDocuments(BusinessContext):
 
 
 class RecordedNotes(MemoryScratchpad):
-    """A scratchpad of the archived entries that existed when the replayed turn started."""
+    """A scratchpad with the archived entries that existed when the replayed turn started."""
 
     def __init__(self, database: Database, moment: Moment) -> None:
         super().__init__()

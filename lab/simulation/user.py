@@ -1,4 +1,4 @@
-"""Simulated users, and one that fills the flows' examples with the domain's vocabulary, without a model."""
+"""The interface of simulated users, and a user that fills the flows' examples with the domain's vocabulary."""
 
 from __future__ import annotations
 
