@@ -1,4 +1,4 @@
-"""Records of the dialogue state: flags, approvals, side effects, messages, labels, plan steps (ST-1)."""
+"""Records of the dialogue state: flags, approvals, side effects, messages, labels and plan steps (ST-1)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Interpret user actions such as clicks and forms, without a model (NL-6).
 
-The `target` of an interpretation is usually the payload's flow ID or, without a flow ID, its flow name.
+By default, the `target` of an interpretation is the payload's flow ID, or else its flow name, or None.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""API keys, short-lived tickets and request rate limits (RT-22, RT-23)."""
+"""Ports for API keys, short-lived tickets and request rate limits (RT-22, RT-23)."""
 
 from collections.abc import Sequence
 from contextvars import ContextVar

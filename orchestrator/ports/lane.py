@@ -1,4 +1,4 @@
-"""The session lane: one worker per session, turns in order, commits fenced by token and epoch (RT-2…RT-4)."""
+"""The port for session lanes: one worker per session, turns in order, commits fenced by token and epoch (RT-2…RT-4)."""
 
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""Session lanes of a worker: claim, run, commit and publish turns (RT-2 … RT-7).
+"""A worker's session lanes: claim, run, commit and publish turns (RT-2 … RT-7).
 
 The Agent decides what a turn changes. The store decides which worker can commit.
 """

@@ -1,4 +1,4 @@
-"""Settings of a process, read once from the environment, validated and frozen.
+"""A process's settings, read once from the environment, validated and frozen.
 
 A domain's configuration is in its folder. Secrets come only from the environment, or from files named there.
 """

@@ -1,4 +1,4 @@
-"""Compile an ontology's flows to specifications: names, slots, tools, references (FS-5)."""
+"""Compile an ontology's flows into specifications: names, slots, tools and references (FS-5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find all problems in a domain folder in one run, each with its location.
+"""Collect all problems of a domain folder in one run, each with its location.
 
 Invalid parts of an entry are reported and dropped, so that the rest of the entry is still checked.
 """

@@ -1,4 +1,4 @@
-"""Compile a Plan flow's declared steps to its recipe: names, references, data between steps (PL-1).
+"""Compile a Plan flow's declared steps into its recipe: names, references, and data between steps (PL-1).
 
 A step can refer only to earlier steps, so that plans have no cycles.
 """

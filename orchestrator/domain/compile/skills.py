@@ -1,4 +1,4 @@
-"""Compile SKILL.md files to skills, and check them against the flow and the manifest (PX-5)."""
+"""Compile SKILL.md files into skills, and check them against the flow and the manifest (PX-5)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

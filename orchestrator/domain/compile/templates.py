@@ -1,4 +1,4 @@
-"""Check a domain's answer templates without rendering them: syntax, filters, tests, variables, slots."""
+"""Check a domain's answer templates without rendering them: syntax, filters, tests, variables and slots."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Compile the manifest to tool specifications (PX-8): schemas, implementations, compensations."""
+"""Compile the manifest into tool specifications (PX-8): schemas, implementations and compensations."""
 
 import inspect
 from collections.abc import Callable, Mapping

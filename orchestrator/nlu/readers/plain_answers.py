@@ -1,4 +1,4 @@
-"""Fixed lists of messages: plain yes and no (PX-18), and small talk that every assistant answers (NL-2)."""
+"""Fixed lists of messages: plain “yes” and “no” (PX-18), and small talk that every assistant answers (NL-2)."""
 
 import re
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Assign values to slots, based on slot types, the open question, and the words around each value.
 
-The words come from the slots' names, descriptions and the domain's examples: “from {origin}”, “{bags} suitcases”.
+Cue words come from slot names, slot descriptions and the domain's examples: “from {origin}”, “{bags} suitcases”.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """End a run, and handle the consequences (IF-5, IF-9).
 
 All runs end here, whether done, skipped, failed, canceled or blocked. One transaction releases or blocks
-successors, frees the flight key, logs the end and starts a requested rerun.
+successors, frees the run's flight key, logs the end and starts a requested rerun.
 """
 
 from collections.abc import Mapping
