@@ -123,7 +123,7 @@ class InternalFlow:
     """
 
     async def before_all(self, run: RunContext) -> Json | Directive:
-        """Run once before all items, and return the value of `run.data` in later stages."""
+        """Run once before all items. The returned value becomes `run.data` in later stages."""
         return None
 
     async def data(self, run: RunContext, item: Any) -> Json | Directive:

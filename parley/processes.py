@@ -174,7 +174,10 @@ def end_leftovers(notes: Path) -> list[str]:
 
 
 def end_process(process: psutil.Process, stop_signal: signal.Signals, grace_s: float = 10.0) -> None:
-    """Send the signal, and kill the process if it runs for `grace_s` more seconds. `hurry` shortens that time."""
+    """Send the signal, and kill the process if it is still running after `grace_s` seconds.
+
+    `hurry` shortens that time.
+    """
     with contextlib.suppress(psutil.NoSuchProcess):
         process.send_signal(stop_signal)
         process.resume()  # a suspended process doesn't act on the signal

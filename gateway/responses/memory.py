@@ -16,7 +16,7 @@ def _name_status(space: str | None) -> str:
 class Uploaded(ResponseModel):
     """An uploaded document. `run_id`: the run that embeds it.
 
-    `created`: false if a document with the same title and text already existed.
+    `created`: false if a document with the same title, text, domain and user already existed.
     """
 
     document_id: DocumentId

@@ -95,7 +95,7 @@ async def upload_document(
 ) -> Uploaded:
     """Store a document, sent as JSON, plain text or Markdown, and embed it in the background.
 
-    Uploading the same title and text again returns 200 with the same ID.
+    Uploading the same title and text for the same domain and user again returns 200 with the same ID.
     """
     labels = {label.value for label in body.labels} | ({Label.PRIVATE.value} if body.user_id else set())
     added = await memory.context.documents.add(

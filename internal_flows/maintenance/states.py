@@ -118,7 +118,7 @@ class BrokenRows(BaseModel):
 class RepairState(_Proposing):
     """A flow that finds inconsistencies, on schedule or in a dead worker's sessions (parameter `sessions`).
 
-    A new finding is only recorded in the scratchpad, and the run requests a rerun. If the rerun has the same
+    A new finding is only recorded in the scratchpad, and the run requests a rerun. If the rerun confirms the
     finding, it proposes the change to the session lane, or repairs the rows in other tables. Configuration:
     `quiet_for_s`, the minimum idle time in seconds (60), and `dry_run` (only record findings).
     """

@@ -95,7 +95,7 @@ class GatherContext(InternalFlow):
 def best(found: Iterable[Finding]) -> list[Finding]:
     """Return up to `MOST_FINDINGS` findings, best first, without duplicate texts.
 
-    Findings with slot values are better than all others.
+    Findings with slot values rank above all others.
     """
     texts: dict[str, Finding] = {}
     for finding in sorted(found, key=lambda one: (not one.values, -one.score)):

@@ -95,7 +95,10 @@ async def try_case(sounds: Sounds, case: Case) -> tuple[list[Finding], list[Hear
 
 
 def list_faults(sound: Sound, domain: Domain, others: Sequence[str], chance: Random) -> Iterator[Fault]:
-    """Yield faults to inject into a conversation with the outcome `sound`. `others`: unrelated messages to insert."""
+    """Yield the faults to inject into a conversation.
+
+    `sound`: the conversation's outcome without faults. `others`: unrelated messages to insert.
+    """
     script = sound.course.script
     for heard in script:
         turn = heard.at

@@ -80,7 +80,7 @@ class User:
         return self._remember(move)
 
     def _take_back(self) -> None:
-        """Add wishes to cancel the unwanted outcomes of repeated wishes."""
+        """For each repeated wish, add wishes that cancel its earlier, unwanted outcomes."""
         for wish in self.wishes:
             while wish.told and wish.asked_anew and wish.former:
                 ref, _ = wish.former.popitem()
@@ -99,7 +99,7 @@ class User:
         """Return True if the user gives up after too many turns, or too many turns without progress."""
         showed = f"{seen.kind} {seen.what} {sorted(seen.values.items(), key=str)} {len(seen.rows)}"
         if self._last is not None and not self._last.cooperates:
-            self._known.clear()  # after a detour, the user repeats the same steps
+            self._known.clear()  # steps repeated after a detour don't count as being stuck
         elif self._last is not None:
             self._stuck = self._stuck + 1 if showed in self._known else 0
         self._known.add(showed)

@@ -36,8 +36,8 @@ class Move:
 class User(Protocol):
     """A simulated user that talks to the assistant until a goal is reached or abandoned.
 
-    `gave_up`: why the user abandoned the goal, or an empty string. `is_speechless`: True if the user had nothing to
-    say, for a reason other than the assistant.
+    `gave_up`: why the user abandoned the goal, or an empty string. `is_speechless`: True if the user could
+    not reply for a reason unrelated to the assistant, such as a model failure.
     """
 
     gave_up: str

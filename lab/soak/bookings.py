@@ -1,6 +1,6 @@
 """Soak-test conversations: each books a flight, asks about another flight in between, and lists the bookings.
 
-Each conversation has a separate user, so that its list of bookings shows duplicate bookings.
+Each conversation has a separate user, so that a duplicate booking shows up in that user's list.
 """
 
 import asyncio

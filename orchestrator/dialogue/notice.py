@@ -92,7 +92,7 @@ class NoticeKind(StrEnum):
     PERSON_ANSWERED = "person_answered"
     """An operator's answer, or the message that no operator could help."""
     STILL_WAITING = "still_waiting"
-    """A requested task that already waits for an approval."""
+    """A requested task that is already waiting for approval."""
     AWAITING = "awaiting"
     """A tool accepted a call and returns the result later.
 
@@ -114,7 +114,7 @@ class NoticeKind(StrEnum):
     PLAN_UNFINISHED = "plan_unfinished"
     """A plan ended without reaching its goal. `missing`: unmet parts of the goal. `reasons`: why steps weren't done."""
     PLAN_IN_PART = "plan_in_part"
-    """A plan ended without steps that the user dropped. `done`, `left_out`: steps."""
+    """A plan ended, except for steps that the user dropped. `done`, `left_out`: steps."""
     PLAN_STATUS = "plan_status"
     NO_SUCH_STEP = "no_such_step"
     """A request to change a step that the plan doesn't have."""

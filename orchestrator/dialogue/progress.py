@@ -34,8 +34,8 @@ class AwaitedCall:
     """An accepted call whose result comes later (RT-32).
 
     `call`: the call's idempotency key. `data`: results of earlier tools that are still needed. `until`: the deadline,
-    in Unix seconds. `answer`: the result, or None until it arrives. `expired`: True if the deadline has passed, so
-    that the user is asked.
+    in Unix seconds. `answer`: the result, or None until it arrives. `expired`: True if the deadline has passed and
+    the user must be asked.
     """
 
     call: str
@@ -114,11 +114,11 @@ class Progress:
         self.undo_first = tuple(done)
 
     def wait_for(self, run: JsonObject | None) -> None:
-        """Wait for a run that gathers context. None ends the wait."""
+        """Record the context-gathering run that the flow waits for, or None to end the wait."""
         self.waits_for = run
 
     def await_result(self, call: AwaitedCall | None) -> None:
-        """Wait for the result of a call. None ends the wait."""
+        """Record the call whose result the flow waits for, or None to end the wait."""
         self.awaits = call
 
     def note_gathered(self, values: JsonObject) -> None:

@@ -123,7 +123,10 @@ def _parse(tag: str) -> Locale:
 
 
 def _with_words(numbers: Locale, language: str) -> Locale:
-    """Return the locale for names in `language`, with the territory of `numbers` if possible. Default: `numbers`."""
+    """Return the locale for names in `language`, with the territory of `numbers` if possible.
+
+    Fall back to `numbers` if the language is unknown.
+    """
     from babel import Locale, UnknownLocaleError  # noqa: PLC0415
 
     if numbers.language == language:

@@ -184,7 +184,7 @@ class SessionEvents(Protocol):
     async def schedule(
         self, call: ToolCall, name: str, payload: JsonObject, *, at: float, key: str
     ) -> JsonObject:
-        """Schedule an event at a Unix time, or replace the event with this key. Return the event.
+        """Schedule an event at a Unix time, replacing any earlier event that has the same key. Return the event.
 
         `payload`: slot values. Raises ToolFailure if the event does not start a flow of the domain.
         """

@@ -1,7 +1,7 @@
 """Remove forgotten content from stored texts, sentence by sentence (CO-4).
 
-A sentence is removed if it contains most key terms of a forgotten sentence, in any order and form. Therefore,
-too many sentences may be removed. Outside prose, names and bare values stay, because they belong to a task
+A sentence is removed if it contains most key terms of a forgotten sentence, in any order and form. As a result,
+unrelated sentences may also be removed. Outside prose, names and bare values stay, because they belong to a task
 and say nothing about the user.
 """
 

@@ -1,4 +1,4 @@
-"""Detect message parts that request nothing: forbidden, excluded, past, reported or supposed (NL-8).
+"""Detect message parts that aren't requests: forbidden, excluded, past, reported or supposed (NL-8).
 
 A cue begins a scope, which usually extends to the end of the clause.
 """
@@ -70,7 +70,10 @@ _OPENERS = _CUES | _AUXILIARIES
 
 
 def find_moods(words: Sequence[str], verbs: Collection[str]) -> dict[int, Mood]:
-    """Return the mood of each token that requests nothing, by index. `verbs`: verbs of the domain's requests."""
+    """Return the mood, by index, of each token that isn't part of a request.
+
+    `verbs`: verbs of the domain's requests.
+    """
     moods: dict[int, Mood] = {}
     plain = [word.replace("’", "'") for word in words]
     if _CUES.isdisjoint(plain):

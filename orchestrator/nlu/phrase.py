@@ -32,7 +32,7 @@ SAYING_LITTLE = word_set(
 ) | (STOP_WORDS - NARROWING - word_set("only most more"))
 _BEFORE_QUOTED = NARROWING | GENERIC | word_set("one no")
 _MOST_BETWEEN = 3
-"""Maximum number of words between two unused words in the same quote."""
+"""Maximum number of words between two unused words that are quoted together."""
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,10 @@ def _merge(plan: PlanFlow) -> JsonObject:
 
 
 def _reasons(plan: PlanFlow, context: TurnContext) -> list[Json]:
-    """Return why steps were not done, without reasons that this turn has already reported."""
+    """Return the reasons why steps were not done.
+
+    Steps that the user dropped and reasons that were already reported in this turn are left out.
+    """
     said = {part.values.get("message") for part in context.changes.messages if isinstance(part, Notice)}
     return [
         {"label": step.label, "why": step.note}

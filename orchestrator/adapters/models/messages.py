@@ -81,7 +81,7 @@ def _write_answer(message: ChatMessage, endpoint: str) -> ModelResponse:
         try:
             (known,) = ModelMessagesTypeAdapter.validate_python([opaque.body])
         except ValidationError:
-            pass  # Another release of Pydantic AI wrote it. The other fields have the same content, unsigned.
+            pass  # Another Pydantic AI release wrote the opaque part. The other fields have the same content, unsigned.
         else:
             return cast("ModelResponse", known)
     said = [TextPart(message.content)] if message.content else []

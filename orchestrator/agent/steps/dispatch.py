@@ -119,14 +119,14 @@ def _note_work(context: TurnContext, understood: Understanding, offered: Collect
 def _read_decision(understood: Understanding) -> Decision | None:
     """Return the user's decision about committed effects, or None.
 
-    A decision that a model understood is not returned, because it needs a confirmation.
+    Decisions interpreted by a model are not returned, because they need confirmation.
     """
     chosen = understood.kind is MessageKind.CORRECTION and understood.source is not Source.SYSTEM2
     return Decision(understood.target) if chosen and understood.target in set(Decision) else None
 
 
 def _find_chosen(context: TurnContext, understood: Understanding) -> tuple[Ambiguity, Deed] | None:
-    """Return the open question and the answer's action if a model understood an answer to it, or None."""
+    """Return the open question and the answer's action if a model interpreted the message as an answer, or None."""
     entry = context.state.ambiguity.current if understood.source is Source.SYSTEM2 else None
     deed = entry.about.choose(understood.target or "") if entry is not None else None
     return None if entry is None or deed is None else (entry, deed)
@@ -171,7 +171,7 @@ def _answers(entry: Ambiguity | None, kind: MessageKind, given: JsonObject) -> b
 def _drop_loose_questions(context: TurnContext, understood: Understanding) -> None:
     """Drop questions without a flow if the user does something else.
 
-    Requests that such a question delays are deferred.
+    If a request was waiting for such a question, it is deferred.
     """
     state, kind = context.state, understood.kind
     says_nothing = kind in CHANGES_NOTHING or (kind is MessageKind.CORRECTION and not understood.slots)
@@ -189,7 +189,10 @@ def _drop_loose_questions(context: TurnContext, understood: Understanding) -> No
 
 
 def _starts(entry: Ambiguity, understood: Understanding) -> bool:
-    """Return whether a message repeats the waiting request: the same task and, if both have values, a common value."""
+    """Return whether a message repeats the waiting request.
+
+    It does if it names the same task and, if both fill some of the same slots, agrees on at least one of them.
+    """
     waiting = next((one.payload for one in entry.about.options if "then" in one.payload), None)
     if waiting is None or not understood.flows or understood.flows[0].dact != waiting["then"]:
         return False

@@ -110,7 +110,10 @@ class SkillRunner:
         return outcome
 
     def _start_clock(self, run: Execution, tools: dict[str, Tool]) -> Clock:
-        """Start a clock for the tools' timeouts plus the configured overhead, at most until the turn's deadline."""
+        """Start a clock that allows the tools' timeouts plus the configured overhead.
+
+        The clock ends at the turn's deadline at the latest.
+        """
         tools_ms = sum(tool.spec.timeout_ms for tool in tools.values())
         allowed_s = (tools_ms + self._domain.config.resilience.skill_overhead_ms) / 1000
         return Clock(allowed_s, run.context.call.deadline)

@@ -20,9 +20,9 @@ class Words(Protocol):
 
 FindFault: TypeAlias = Callable[[str], str | None]
 OpenWords: TypeAlias = Callable[[TurnContext, str, FindFault], Words]
-"""A function that opens the stream of an answer.
+"""A function that opens an answer's text stream.
 
-It takes the turn, the preceding text and a check of partial text.
+Its arguments are the turn context, the preceding text, and a function that checks partial text.
 """
 
 

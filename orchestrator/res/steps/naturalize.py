@@ -40,7 +40,7 @@ def find_fault(
 ) -> str | None:
     """Return why a rephrasing is unusable, or None.
 
-    It must have exactly the draft's facts, repeat no sentence, and be at most twice as long.
+    A rephrasing must keep exactly the draft's facts, must not repeat a sentence, and can be at most twice as long.
 
     Args:
         draft: the rendered template.
@@ -81,7 +81,7 @@ def _find_repeated(text: str) -> str | None:
 
 
 def find_added(draft: str, text: str, *, known: str = "", english: bool = True) -> str | None:
-    """Return a sentence about facts that a rephrasing adds or confuses, or None.
+    """Return a description of the facts that a rephrasing adds or mixes up, or None.
 
     `text`: may be partial if it ends with a whole word.
     """

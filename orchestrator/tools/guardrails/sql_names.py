@@ -124,9 +124,9 @@ _MAKE_COLUMNS = (exp.Pivot, exp.Describe, exp.Summarize, exp.Unnest, exp.Lateral
 def _find_unknown_column(
     tree: exp.Expr, tables: Mapping[str, set[str]], entities: Entities
 ) -> RejectedCode | None:
-    """Return a rejection of the first unknown column, or None if all columns are known.
+    """Return a rejection for the first unknown column, or None if all columns are known.
 
-    A column is known if a table of the statement has it, or if the statement defines it. Columns without a
+    A column is known if a table in the statement has it, or if the statement defines it. Columns without a
     table name are not checked if a source may have unlisted columns.
     """
     columns_of = {called: _columns_of(keys, entities) for called, keys in tables.items()}

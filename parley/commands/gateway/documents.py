@@ -27,7 +27,7 @@ def add(
     domain: Annotated[str | None, typer.Option(help="Restrict the documents to this domain.")] = None,
     user: Annotated[str | None, typer.Option(help="Restrict the documents to this user.")] = None,
 ) -> Answer | Rows:
-    """Add documents. A document with the same title and text is stored only once."""
+    """Add documents. Documents with the same title, text, domain and user are stored only once."""
     if title is not None and len(files) > 1:
         raise InvalidInput("--title only works with a single file.", field="title")
     texts = [_read(file) for file in files]

@@ -49,7 +49,7 @@ def repair(
 
 
 def make_repair(client: Client, session: str, change: JsonObject, why: str | None) -> Answer:
-    """Preview a repair, and apply it if `why` is given. Raises Refused if the repair is rejected."""
+    """Preview a repair or, if `why` is given, apply it. Raises Refused if a repair to apply is rejected."""
     preview = client.preview_repairs(session, [change])
     if why is None:
         return Answer(preview, _tell(preview["done"], preview["told"], preview["refused"]))

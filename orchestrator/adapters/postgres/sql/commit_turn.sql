@@ -5,10 +5,10 @@
 --            event_count; role, form, content (of the input, or nulls), reply; as JSON arrays or null: archived, plans,
 --            plan_revisions; as arrays or null, with JSON bodies: frames (their flows), frame_ids, frame_bodies, outbox
 --            (kinds), outbox_bodies; either whole (the full state, JSON) or step (any text: the diff is enough);
---            either following (any text: another turn seems to wait) or last (any text: no turn seems to wait);
+--            either following (any text: another turn may be pending) or last (any text: no other turn is expected);
 --            open_flows, open_approvals, unsummarized (null: unchanged)
 -- Returns:   one row: the new epoch, the number of the first event, the number of pending turns, whether broker tasks
---            end with the turn, and the next turn, already marked as running. With `last`, no next turn is searched for.
+--            end with the turn, and the next turn, already marked as running. With `last`, the statement doesn't look for a next turn.
 --            No row if the fence rejected the commit; nothing was written.
 -- Both this statement and a submission first lock the lane's row, so that no turn is missed: either `pending` counts it
 -- here, or its submission finds the lane released.

@@ -1,4 +1,4 @@
-"""The inbox in PostgreSQL. One statement accepts most turns, and a transaction handles rare cases.
+"""The PostgreSQL inbox. One statement accepts most turns, and a transaction handles rare cases.
 
 Callers must wake workers after a submission.
 """
@@ -74,7 +74,7 @@ class PostgresInbox:
         self._full: set[SessionId] = set()
         """Sessions whose last submission found a full inbox.
 
-        Further submissions need only a read to be rejected.
+        While the inbox stays full, a single read is enough to reject further submissions.
         """
 
     async def submit(self, submission: Submission) -> Receipt:

@@ -1,4 +1,4 @@
-"""The outbox in PostgreSQL. Commits add messages, and other components send them."""
+"""The PostgreSQL outbox. Commits add messages, and other components send them."""
 
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import statement

@@ -81,7 +81,7 @@ class Gazetteer:
         return self._by_kind.get(kind, {}).get(key_of(text), ())
 
     def mark_main(self, kind: str, key: str, *values: Json) -> None:
-        """Record the main values of the name `key`, which users most often mean if they misspell it."""
+        """Record the main values of the name `key`: those that users most often mean when they misspell it."""
         self._main.setdefault(kind, {})[key] = values
 
     def repair(self, kind: str, text: str) -> Reading | None:
@@ -103,7 +103,7 @@ class Gazetteer:
         return any(word in (self._main.get(kind) or names) for kind, names in self._by_kind.items())
 
     def is_little_known(self, kind: str, value: Json) -> bool:
-        """Return whether the domain marks main values, but not this value."""
+        """Return whether this kind has main values and the value is not one of them."""
         main = self._main.get(kind)
         return main is not None and (value,) not in main.values()
 

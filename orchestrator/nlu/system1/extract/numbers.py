@@ -212,7 +212,7 @@ _BEFORE_ONE = word_set("for just only add is make it with and to need want book 
 
 
 def is_pronoun(utterance: Utterance, candidate: Candidate) -> bool:
-    """Return whether "one" is not a number, as in "the best one" or "one way"."""
+    """Return whether “one” isn't used as a number, as in “the best one” or “one way”."""
     words, first = utterance.words, candidate.first
     is_number = first == 0 or words[first - 1] in _BEFORE_ONE
     is_one = words[first : candidate.last] == ["one"]
