@@ -86,7 +86,7 @@ async def run_shape(
 
 
 async def main() -> int:
-    arguments = parse("benchmarks.graphs", __doc__, graphs=(GRAPHS, "random ones"))
+    arguments = parse("benchmarks.graphs", __doc__, graphs=(GRAPHS, "number of random graphs"))
     with open_stores() as (running, folder):
         workers = run_workers(
             *(running, folder),

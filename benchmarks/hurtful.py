@@ -208,8 +208,8 @@ async def main() -> int:
     arguments = parse(
         "benchmarks.hurtful",
         __doc__,
-        rounds=(8, f"of {STRETCH} turns alone and disturbed"),
-        only=(tuple(FORMS), "one of the two forms"),
+        rounds=(8, f"number of rounds, each with {STRETCH} turns without and {STRETCH} with the bad tool"),
+        only=(tuple(FORMS), "forms to run: in one process, or through a Celery worker"),
     )
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     worst: list[float] = []

@@ -109,7 +109,7 @@ async def _measure(
         writer.close()
     print(f"{arguments.listeners} listeners of {arguments.sessions} sessions, opened in {opened_s:.1f} s")
     print(f"memory of a listener    {grown / arguments.listeners / 1024:8.1f} KiB")
-    print(f"CPU while nothing comes {100 * idle_cpu_s / IDLE_S:8.1f} %")
+    print(f"CPU without events      {100 * idle_cpu_s / IDLE_S:8.1f} %")
     for name, latencies in (("durable, with its commit", deliveries.durable), ("token", deliveries.live)):
         cuts = statistics.quantiles(latencies, n=100)
         print(f"{name:24} p50 {cuts[49]:6.1f} ms   p95 {cuts[94]:6.1f} ms   of {len(latencies)} deliveries")

@@ -265,7 +265,7 @@ class Served:
             {
                 "statements": purpose,
                 "a turn": self.statements[purpose] / turns,
-                "CPU us a turn": ns / turns / 1e3,
+                "CPU us per turn": ns / turns / 1e3,
             }
             for purpose, ns in self.cpu_ns.most_common()
         ]
@@ -294,14 +294,14 @@ def _report(samples: Samples, turns: int, lines: int, report: Report) -> None:
         beneath = Counter({one: n for (name, one), n in samples.layers.items() if name == layer and one})
         named = ", ".join(f"{one} {n * us:.0f}" for one, n in beneath.most_common(4))
         rows.append(
-            {"layer": layer, "CPU us a turn": count * us, "share": count / total, "of it in libraries": named}
+            {"layer": layer, "CPU us per turn": count * us, "share": count / total, "in libraries": named}
         )
     rows.append(
-        {"layer": "in all", "CPU us a turn": total * us, "share": 1.0, "of it in libraries": f"{turns} turns"}
+        {"layer": "total", "CPU us per turn": total * us, "share": 1.0, "in libraries": f"{turns} turns"}
     )
     report.rows("layers", rows)
     places = samples.places.most_common(lines)
-    report.rows("places", [{"place": place, "CPU us a turn": count * us} for place, count in places])
+    report.rows("places", [{"place": place, "CPU us per turn": count * us} for place, count in places])
 
 
 if __name__ == "__main__":

@@ -135,7 +135,7 @@ async def main() -> int:
     report.rows(f"{SESSIONS} sessions, one worker process", rows)
     kept = True
     for row in (row for row in rows if row["candidate"] == "echo"):
-        kept &= report.verdict("what a turn takes / the ideal", 1 / row["share of the ideal"], BAR_TIME)
+        kept &= report.verdict("turn time / ideal time", 1 / row["share of the ideal"], BAR_TIME)
         kept &= report.verdict("MB more", row["MB more"], BAR_MB)
     report.end()
     return 0 if kept else 1

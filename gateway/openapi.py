@@ -7,9 +7,10 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
 from gateway.dependencies import Dependencies
+from gateway.middleware.body_limit import LARGER
 from gateway.problems import MEDIA_TYPE
 from gateway.responses.operations import Problem
-from orchestrator.turns.submission import NO_NUL
+from orchestrator.turns.submission import MAX_INPUT_BYTES, NO_NUL
 from orchestrator.types import JsonObject
 
 DESCRIPTION = """
@@ -43,11 +44,10 @@ _GUARDED = {
     429: "Too many requests; `Retry-After` says when to try again.",
 }
 _WITH_INPUT = {422: "The input is malformed; `field` says where."}
-_WITH_BODY = {413: "The body is over 64 KiB."}
 _WITH_NAME = {404: "No object with this ID exists, or it belongs to another tenant."}
 # Additional status codes by operation.
 _FURTHER: dict[str, dict[int, str]] = {
-    "create_session": {409: "The ID is already in use."},
+    "create_session": {409: "The ID belongs to a session of another tenant or domain."},
     "read_plan": {404: "The session does not exist, or has no plan."},
     "submit_turn": {
         409: "The session is busy under `reject` or closed, the sequence number was used, or the header and the body "
@@ -84,7 +84,7 @@ _FURTHER: dict[str, dict[int, str]] = {
     "start_run": {404: "The session does not exist.", 409: "Another run of this flow is active."},
     "redo_run": {409: "Another run of this flow is active."},
     "decide_approval": {
-        409: "The approval was already decided, has expired or is void, or the session is closed.",
+        409: "The approval was decided differently, has expired or is void, or the session is closed.",
         429: "The session's inbox is full, or the rate limit is reached.",
     },
 }
@@ -150,7 +150,7 @@ def _add_problems(path: str, operation: dict[str, Any]) -> None:
     if operation.get("parameters") or operation.get("requestBody"):
         described |= _WITH_INPUT
     if operation.get("requestBody"):
-        described |= _WITH_BODY
+        described[413] = f"The body is larger than {LARGER.get(path, MAX_INPUT_BYTES) // 1024} KiB."
     described |= _FURTHER.get(name, {})
     for status, meaning in sorted(described.items()):
         operation["responses"][str(status)] = _problem(status, meaning)

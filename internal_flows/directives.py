@@ -15,7 +15,7 @@ from orchestrator.types import Json, JsonObject, is_object
 
 TAG: Final = "_aipack_"
 
-REDO_NOT_HERE: Final = "aip.flow.redo_run() can be returned only from # Before All or # After All stages."
+REDO_NOT_HERE: Final = "redo_run() can be returned only from before_all or after_all."
 
 
 class Stage(StrEnum):

@@ -335,7 +335,9 @@ class BudgetExceeded(ParleyError):
 
     def __init__(self, scope: str, unit: str, *, limit: int, wanted: int) -> None:
         named = scope.replace("_", " and ")
-        super().__init__(f"The call would exceed the model budget per {named}: {wanted} of {limit} {unit}.")
+        super().__init__(
+            f"The call would exceed the model budget per {named}: {wanted} {unit}; the limit is {limit}."
+        )
         self.scope, self.unit = scope, unit
         self.final = scope not in {"turn", "tenant_minute"}
         self.limit, self.wanted = limit, wanted

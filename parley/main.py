@@ -37,7 +37,7 @@ GROUPS: Final = {
         "show": (".gateway.sessions", "Show a session's state and flow stack."),
         "history": (".gateway.sessions", "Print a session's messages, oldest first."),
         "rollback": (".gateway.sessions", "Roll a session back to an earlier version."),
-        "branch": (".gateway.sessions", "Fork a session at an earlier version."),
+        "branch": (".gateway.sessions", "Fork a session at its current or an earlier version."),
         "compare": (".gateway.sessions", "Compare two forks of a session."),
         "repair": (".gateway.repair", "Diagnose and repair a session."),
     },

@@ -134,4 +134,4 @@ def _print_rows(rows: Rows) -> None:
         shown = rows.columns or tuple(rows.records[0])
         print_table(shown, [[record.get(name) for name in shown] for record in rows.records])
     else:
-        print("none")
+        print("No results.")

@@ -47,7 +47,7 @@ class Heartbeat:
             unfinished.replace(self._path)
         except OSError as error:
             if not self._failed:
-                _log.error("Could not write the probe file.", path=str(self._path), error=error)
+                _log.error("Could not write the heartbeat file.", path=str(self._path), error=error)
             self._failed = True
 
     def end(self) -> None:

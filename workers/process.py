@@ -270,7 +270,7 @@ class WorkerProcess:
         try:
             catalogue = self._make_catalogue(ports)
         except ParleyError as error:
-            _log.error("Background flows are unavailable.", error=error)
+            _log.error("Background flows are unavailable; fix the error and restart the worker.", error=error)
             return None
         backpressure = None
         if self._runs_flows:
@@ -372,7 +372,9 @@ class WorkerProcess:
 
 def _required(part: T | None) -> T:
     if part is None:
-        raise Unavailable("This worker does not consume this queue; see its log.")
+        raise Unavailable(
+            "This worker can't run this task. Check its queues, and its log for invalid background flows."
+        )
     return part
 
 

@@ -34,7 +34,7 @@ class TablePolicy(BasePolicy):
         if table is not None and table.source is not SlotSource.INHERITED:
             run.flow.clear("table_id")  # the user means the table, not the last result
         if "table_id" in self.spec.inputs and not any(run.value(name) for name in SOURCES):
-            why = "There is nothing to use yet: name a table, or let me show one first."
+            why = "I don't have any data yet. Name a table, or ask me to show one first."
             return leave(FailureCategory.VALIDATION_ERROR, why)
         ending = await super().review(run)
         _offer_tables(run)

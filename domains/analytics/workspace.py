@@ -68,7 +68,7 @@ class Sheet:
         """
         found = self.column(name)
         if not found.is_number:
-            raise invalid(f"{found.name} holds no numbers.")
+            raise invalid(f"{found.name} is not a numeric column.")
         return found
 
 

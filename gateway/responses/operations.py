@@ -14,7 +14,9 @@ class Problem(ResponseModel):
     status: int = Field(examples=[404])
     code: str = Field(examples=["not_found"])
     detail: str = Field(examples=["Session 'nowhere' not found."])
-    field: str | None = Field(default=None, description="Problem, if the input is invalid (422, 413).")
+    field: str | None = Field(
+        default=None, description="The invalid part of the request, if one caused the error."
+    )
     errors: list[JsonMap] | None = Field(default=None, description="All mistakes of a malformed request.")
 
 

@@ -98,7 +98,7 @@ def tell(report: JsonObject) -> Iterator[str]:
             if turn["remembers"]
             else ""
         )
-        yield f"{turn['session']}, epoch {turn['epoch']}: “{turn['said']}”{mark}"
+        yield f"{turn['session']}, version {turn['epoch']}: “{turn['said']}”{mark}"
         for aspect, places in turn["changes"].items():
             for place in places:
                 at = f" {place['at']}" if place["at"] else ""
@@ -115,7 +115,7 @@ def tell(report: JsonObject) -> Iterator[str]:
         yield f"Skipped: {_count(count, 'turns')} {why}."
     if report["remembering"]:
         yield f"{_count(report['remembering'], 'turns')} used the current preferences and documents."
-    yield f"No side effects were executed. {report['turns_a_second']:.0f} turns a second."
+    yield f"No side effects were executed. {report['turns_a_second']:.0f} turns per second."
 
 
 def _count(number: int, things: str) -> str:

@@ -46,7 +46,9 @@ class WebhookPosts:
         except TimeoutError:
             return DeliveryFailed(f"no response within {self._timeout_s:g} s")
         except AddressRefused:
-            return DeliveryFailed("the address is private, and webhooks can't reach private addresses")
+            return DeliveryFailed(
+                "the address is not public; an operator can allow its network with PARLEY_WEBHOOK_NETWORKS"
+            )
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
             return DeliveryFailed(f"{type(error).__name__}: {error}"[:300])
         if answer.is_success:

@@ -70,7 +70,7 @@ def stop_waiting(context: TurnContext, flow: BaseFlow) -> None:
     """Void a flow's approvals because its values change, and unpark the flow if it is parked (PX-17)."""
     context.state.void_approvals(flow.flow_id)
     if flow.status in PARKED:
-        context.state.stack.approve(flow, context.now, reason="the call awaiting approval has changed")
+        context.state.stack.approve(flow, context.now, reason="the user answered or changed a waiting task")
 
 
 def enter(context: TurnContext, flow: BaseFlow) -> None:

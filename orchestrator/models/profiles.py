@@ -111,7 +111,7 @@ def describe(profile: EndpointProfile) -> tuple[str, ...]:
     if profile.output is not OutputMode.SCHEMA:
         said.append(f"output by {profile.output.value}")
     if profile.renamed_token_limit:
-        said.append("the other name of the token limit")
+        said.append("the default name of the token limit field")
     if profile.no_thought_with_tools:
         said.append("thinking with tools")
     return tuple(said)

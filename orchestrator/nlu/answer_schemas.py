@@ -157,7 +157,7 @@ def _read_dictionary(text: str) -> JsonObject:
 
 def _number(text: str) -> Json:
     found = _AMOUNT.match(text)
-    assert found is not None, "only numbers are interpreted as numbers"
+    assert found is not None, "the caller must check that the text is a number"
     return float(found[1]) if "." in found[1] else int(found[1])
 
 

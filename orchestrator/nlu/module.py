@@ -117,7 +117,7 @@ class NLU:
             reading = guess or reading
             if guess is not None and guess.is_final:
                 break
-        assert reading is not None, "System 1 reads every message"
+        assert reading is not None, "System 1 must interpret every message"
         reading = self._prefer_possible(reading, context)
         understanding = reading.understanding
         unsure = not reading.is_final and reading.confidence < self._domain.config.thresholds.confident

@@ -81,11 +81,13 @@ class SharedStore:
             return await otherwise()
         if self._is_away:
             self._is_away = False
-            _log.info("Redis is available again.", store=self._name)
+            _log.info("A shared store is available again.", store=self._name)
         return answer
 
     def _note_failure(self, error: Unavailable) -> None:
         if not self._is_away:
-            _log.warning("Redis is unavailable.", store=self._name, instead=self._instead, error=error)
+            _log.warning(
+                "A shared store is unavailable.", store=self._name, instead=self._instead, error=error
+            )
         self._is_away = True
         self._try_at = self._clock() + TRY_AGAIN_AFTER_S

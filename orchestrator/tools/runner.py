@@ -171,7 +171,7 @@ class ToolRunner:
             return ToolError(FailureCategory.SERVER_ERROR, say("tool_unreachable", tool=name), undecided=True)
         except (Exception, SystemExit):  # noqa: BLE001 - a domain's code may raise anything; the turn continues
             _log.exception(
-                "A tool failed unexpectedly.", tool=request.spec.tool_id, turn=call.idempotency_key
+                "A tool failed unexpectedly.", tool=request.spec.tool_id, call=call.idempotency_key
             )
             return ToolError(FailureCategory.SERVER_ERROR, say("tool_failed", tool=name), undecided=True)
         if isinstance(data, Accepted) and request.spec.later is not None:

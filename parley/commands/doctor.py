@@ -143,7 +143,7 @@ def _check_domain(domain: str) -> Iterator[Finding]:
     named = resolve_domain(domain)
     problems = check_internal_flows(domain_folder(named) or Path(named))
     for problem in problems:
-        yield bad("domain", f"a background flow or job is off: {problem}", "run `parley domain check`")
+        yield bad("domain", f"a background flow or job is invalid: {problem}", "run `parley domain check`")
     if not problems:
         yield well("domain", f"{named} is valid")
 

@@ -162,4 +162,6 @@ def _require_storable(submission: Submission) -> None:
     """Raise InvalidInput for text that PostgreSQL rejects."""
     for text in (submission.input.text or "", submission.idempotency_key or ""):
         if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
-            raise InvalidInput("The input contains characters that can't be stored.", field="text")
+            raise InvalidInput(
+                "The input contains a character or number that can't be stored; remove it.", field="text"
+            )

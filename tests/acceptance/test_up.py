@@ -113,7 +113,7 @@ def join(data_dir: Path) -> None:
     assert made.stdout == "Forked other at version 2 of kept.\n", made.stderr
     assert parley(data_dir, "submit", "other", "from Oslo", "--wait").returncode == 0
     compared = parley(data_dir, "compare", "other", "kept").stdout
-    assert "shared       epoch 2 of kept" in compared
+    assert "shared       version 2 of kept" in compared
     assert "> from Oslo" in compared
 
 

@@ -288,7 +288,7 @@ def test_the_command_ends_with_1_for_what_may_not_change(
 
     assert run(words) == 1
     told = capsys.readouterr()
-    assert "searched, epoch 1: “Find flights from Berlin to Rome next Friday”" in told.out
+    assert "searched, version 1: “Find flights from Berlin to Rome next Friday”" in told.out
     assert "2 sessions, 4 turns: 1 changed." in told.out
     assert run([*words, "--fail-on", "calls"]) == 0
     (tmp_path / "allowed.txt").write_text("# since the new words\nsearched 1  # agreed\n")

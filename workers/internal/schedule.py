@@ -76,7 +76,7 @@ class Firing:
             fired = self._runner.run(self._fire_due())
         except (Unavailable, ConfigurationError) as error:
             condition = Condition.WAITING
-            self._log_once(str(error))
+            self._log_once("The scheduler cannot start jobs.", str(error))
         self._heartbeat.note(condition)
         self._heartbeat.beat()
         return fired
@@ -100,7 +100,7 @@ class Firing:
         jobs, off = read_jobs(self._flows.schedule())
         self._off = [str(problem) for problem in off]
         for problem in self._off:
-            self._log_once(problem)
+            self._log_once("A job is not scheduled; fix its definition.", problem)
         now = await ports.stores.runs.now()
         due = [(job, job.due(now)) for job in jobs if job.due(now) != self._fired.get(job.name)]
         fired = sum([await self._fire(ports.stores.runs, catalogue, job, at) for job, at in due])
@@ -115,7 +115,7 @@ class Firing:
         except (NotFound, ConfigurationError) as error:
             problem = f"internal_flows.yaml: schedule.{job.name}: cannot be started: {error}"
             self._off.append(problem)
-            self._log_once(problem)
+            self._log_once("A job is not scheduled; fix its definition.", problem)
             return False
         due_at, next_due_at = (datetime.fromtimestamp(one, UTC) for one in (at, job.following(at)))
         ours = await runs.fire(job.name, due_at, next_due_at, nodes)
@@ -140,10 +140,10 @@ class Firing:
             self._opened = ports, self._make_catalogue(ports)
         return self._opened
 
-    def _log_once(self, what: str) -> None:
-        if what not in self._logged:
-            _log.warning("The scheduler cannot start jobs.", why=what)
-        self._logged.add(what)
+    def _log_once(self, event: str, why: str) -> None:
+        if why not in self._logged:
+            _log.warning(event, why=why)
+        self._logged.add(why)
 
 
 def _in_loop() -> bool:

@@ -127,7 +127,7 @@ class RedactingConsumer(Consumer):
     def on_invalid_task(self, body: Any, message: Any, exc: Exception) -> None:
         """Drop a message with a disallowed content type, such as pickle, or with malformed parts."""
         del body
-        _log_dropped("A message with a disallowed content type was dropped.", message, exc)
+        _log_dropped("Dropped a malformed message, or one with a disallowed content type.", message, exc)
         self._drop(message, exc)
 
     def _drop(self, message: Any, error: Exception | None) -> None:

@@ -83,7 +83,8 @@ def translate(error: Exception, endpoint: str, timeout_s: float) -> ModelUnavail
             return _of_answer(error, endpoint)
         case UserError():
             return ModelRejected(
-                f"The model at {endpoint} rejects this request: {error.message}", said=EndpointError(endpoint)
+                f"The model client can't send this request to {endpoint}: {error.message}",
+                said=EndpointError(endpoint),
             )
         case _:
             kind = type(error).__name__

@@ -48,7 +48,9 @@ def _translate(error: BaseException) -> ParleyError | None:
         ):
             return Unavailable("The database is read-only at the moment; try again later.")
         case psycopg.DataError() | UnicodeEncodeError() | sqlalchemy.exc.DataError():
-            return InvalidInput("The input contains characters that can't be stored.", field="text")
+            return InvalidInput(
+                "The input contains a character or number that can't be stored; remove it.", field="text"
+            )
         case psycopg.errors.ForeignKeyViolation():
             return _gone(error)
         case sqlalchemy.exc.IntegrityError(orig=psycopg.errors.ForeignKeyViolation() as violation):

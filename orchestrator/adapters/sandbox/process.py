@@ -188,15 +188,14 @@ async def _converse(
 ) -> SandboxResult:
     assert process.stdin is not None
     assert process.stdout is not None
+    most = limits.output_bytes + ANSWER_OVERHEAD_BYTES
     sending = asyncio.create_task(_send(process.stdin, request))
     try:
-        answer = await _receive(process.stdout, limits.output_bytes + ANSWER_OVERHEAD_BYTES)
+        answer = await _receive(process.stdout, most)
     finally:
         sending.cancel()
     if answer is None:
-        return Stopped(
-            StopCategory.OUTPUT_TOO_LARGE, f"The result has more than {limits.output_bytes} bytes."
-        )
+        return Stopped(StopCategory.OUTPUT_TOO_LARGE, f"The output has more than {most} bytes; return less.")
     return _read(answer, await process.wait())
 
 

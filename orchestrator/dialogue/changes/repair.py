@@ -34,8 +34,6 @@ def repair(body: JsonObject) -> tuple[JsonObject, list[str]]:
     # an approval without a flow is a request for an operator and doesn't depend on tasks
     kept = [approval for approval in mended["approvals"] if approval["flow_id"] in {"", *there}]
     if len(kept) < len(mended["approvals"]):
-        wrong.append(
-            f"{len(mended['approvals']) - len(kept)} approvals belonged to flows that no longer exist."
-        )
+        wrong.append(f"Approvals of flows that no longer exist: {len(mended['approvals']) - len(kept)}.")
         mended["approvals"] = kept
     return mended, wrong

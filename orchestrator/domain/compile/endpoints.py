@@ -97,7 +97,7 @@ def find_mcp_mistakes(entry: McpEntry) -> Iterator[tuple[tuple[str, ...], str]]:
         if any(
             find(entry.url) for find in (input_placeholders, variable_placeholders, credential_placeholders)
         ):
-            yield ("url",), "is the same for all calls: it can't have placeholders"
+            yield ("url",), "can't have placeholders, because all calls share it"
     yield from _server_secret_mistakes(entry)
 
 

@@ -90,7 +90,7 @@ def _as_json(part: object) -> object:
         return [pattern.pattern, pattern.flags]
     if isinstance(part, Mapping):
         return dict(cast("Mapping[object, object]", part))
-    raise TypeError(f"{type(part).__name__} has no digest")
+    raise TypeError(f"can't compute a digest of type {type(part).__name__}")
 
 
 @cache
@@ -128,10 +128,10 @@ def unpack(content: bytes, key: str) -> LinearModel:
         sharpness = float(arrays["sharpness"][0])
     labels, names = tuple(about["labels"]), about["names"]
     if about["key"] != key:
-        raise ValueError("it was stored under a different key")
+        raise ValueError(f"it was stored for key {about['key']!r}")
     if weights.shape != (len(names), len(labels)) or bias.shape != (len(labels),):
-        raise ValueError("its array sizes don't match")
+        raise ValueError("the array sizes don't match the labels and features")
     if not (np.isfinite(weights).all() and np.isfinite(bias).all() and np.isfinite(sharpness)):
-        raise ValueError("it contains NaN or infinite values")
+        raise ValueError("the weights contain NaN or infinite values")
     places = {name: place for place, name in enumerate(names)}
     return LinearModel(labels, places, weights, bias, sharpness)

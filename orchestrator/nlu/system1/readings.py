@@ -275,7 +275,7 @@ def read(case: Case) -> Reading:
     for attempt in READINGS:
         if (reading := attempt(case)) is not None:
             return reading
-    raise AssertionError("the last of them always has one")
+    raise AssertionError("the last attempt must always succeed")
 
 
 def _task(understand: Callable[..., Understanding], case: Case) -> Understanding:

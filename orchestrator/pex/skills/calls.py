@@ -114,7 +114,7 @@ class Calls:
         if confirmed is None:
             return None
         tool = self.run.tools.find(confirmed.tool_id)
-        assert tool is not None, "the candidate must call one of the flow's tools"
+        assert tool is not None, "the pending call must use one of the flow's tools"
         result = await self._call(tool, confirmed.arguments, confirmed)
         if isinstance(result, Interrupted):
             return result
@@ -127,7 +127,7 @@ class Calls:
         if awaited is None:
             return None
         tool = self.run.tools.find(awaited.tool_id)
-        assert tool is not None, "the awaited call must call one of the flow's tools"
+        assert tool is not None, "the awaited call must use one of the flow's tools"
         result = self._take(tool, awaited.arguments, continue_awaited(self.run, self.policy, tool, awaited))
         if isinstance(result, Interrupted):
             return result

@@ -30,7 +30,7 @@ def _object(required: list[str], **properties: JsonObject) -> JsonObject:
 COMPONENTS = (
     ToolDefinition(
         HISTORY,
-        f"Read what was said in the last turns, {DEFAULT_TURNS} unless you ask for more.",
+        f"Read the messages of the last turns (default: {DEFAULT_TURNS}).",
         _object([], turns={"type": "integer", "minimum": 1, "maximum": MOST_TURNS}),
     ),
     ToolDefinition(
@@ -46,8 +46,8 @@ COMPONENTS = (
     ),
     ToolDefinition(
         STACK,
-        "Read the present task's values (slots), what it is (metadata), or the results of earlier tasks "
-        "(results, of one task if you name it).",
+        "Read the current task's values (slots) or description (metadata), or the results of earlier tasks "
+        "(results; of one task, with task).",
         _object(
             ["operation"],
             operation={"type": "string", "enum": ["slots", "metadata", "results"]},
@@ -83,7 +83,7 @@ async def _use_memory(run: Execution, operation: str, text: str | None) -> JsonO
         case _:
             pass
     if text is None:
-        return {"ok": False, "message": "write needs the text of the note"}
+        return {"ok": False, "message": "`write` requires `text`."}
     await write_note(run, text, by_skill=True)
     return {"ok": True}
 

@@ -54,17 +54,17 @@ def find_fault(
     if english:
         lost |= {name for name in find_names(draft) if not _holds(text, name)}
     if lost:
-        return f"The rewrite lost: {', '.join(sorted(lost))}"[:MOST_TOLD]
+        return f"The rephrasing lost: {', '.join(sorted(lost))}."[:MOST_TOLD]
     added = find_added(draft, text, known=known, english=english)
     if added is not None:
         return added
     if english and bool(_NOT.search(draft)) != bool(_NOT.search(text)):
-        return "The rewrite added or removed a negation"
+        return "The rephrasing added or removed a negation."
     if len(text) > 2 * len(draft):
-        return f"The rewrite has {len(text)} characters, the draft {len(draft)}"
+        return f"The rephrasing has {len(text)} characters, the draft only {len(draft)}."
     twice = _find_repeated(text)
     if twice is not None and twice != _find_repeated(draft):
-        return f"The rewrite repeats: {twice}"[:MOST_TOLD]
+        return f"The rephrasing repeats: {twice}"[:MOST_TOLD]
     return None
 
 
@@ -89,7 +89,7 @@ def find_added(draft: str, text: str, *, known: str = "", english: bool = True) 
     if english:
         added |= {name for name in find_names(text) if not (_holds(draft, name) or _holds(known, name))}
     if added:
-        return f"The rewrite added: {', '.join(sorted(added))}"[:MOST_TOLD]
+        return f"The rephrasing added: {', '.join(sorted(added))}."[:MOST_TOLD]
     return find_confusion(draft, text) if english else None
 
 
@@ -104,7 +104,7 @@ def find_confusion(draft: str, text: str) -> str | None:
     shared = [fact for fact in told if fact in meant]
     for fact in shared:
         if meant[fact] and told[fact] and meant[fact] != told[fact]:
-            return f"The rewrite changed “{meant[fact]} {fact}” to “{told[fact]} {fact}”"[:MOST_TOLD]
+            return f"The rephrasing changed “{meant[fact]} {fact}” to “{told[fact]} {fact}”."[:MOST_TOLD]
     order = {fact: place for place, fact in enumerate(meant)}
     for one, other in combinations(shared, 2):
         if (
@@ -112,7 +112,7 @@ def find_confusion(draft: str, text: str) -> str | None:
             and _shape(one) == _shape(other)
             and not _told_apart(one, other, meant, told)
         ):
-            return f"The rewrite put {one} before {other}"[:MOST_TOLD]
+            return f"The rephrasing put {one} before {other}."[:MOST_TOLD]
     return None
 
 

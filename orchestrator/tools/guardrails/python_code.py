@@ -143,7 +143,7 @@ def _find_function(tree: ast.Module) -> ast.FunctionDef | RejectedCode:
     if others:
         return RejectedCode(
             Category.NOT_ONE_FUNCTION,
-            f"Line {others[0].lineno} is outside the function. Only imports can be; move it inside or omit it.",
+            f"Line {others[0].lineno} is outside the function. Move it inside or omit it; only imports can be outside.",
         )
     return functions[0]
 

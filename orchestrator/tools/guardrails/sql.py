@@ -82,8 +82,8 @@ def check_sql(code: str, entities: Entities | None, rules: SqlRules) -> Approved
         code = judged.code
     return RejectedCode(
         Category.SYNTAX,
-        "The statement changes its meaning when it is regenerated. Use plain names of letters and digits, "
-        "ordinary types, and texts in single quotes.",
+        "The parsed statement can't be written back unchanged. Use names of letters and digits, common types, and "
+        "string literals in single quotes.",
     )
 
 

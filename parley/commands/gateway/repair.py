@@ -56,7 +56,7 @@ def make_repair(client: Client, session: str, change: JsonObject, why: str | Non
     if preview["refused"]:
         raise Refused(" ".join(preview["refused"]))
     made = client.repair(session, [change], epoch=preview["epoch"], why=why)
-    return Answer(made, _tell(made["done"], made["reply"], []) + f"\nepoch {made['epoch']}")
+    return Answer(made, _tell(made["done"], made["reply"], []) + f"\nversion {made['epoch']}")
 
 
 def read_change(words: list[str], result: str = "{}") -> JsonObject:
@@ -84,7 +84,7 @@ def _read_json(text: str) -> Json:
 
 
 def _show(found: JsonObject) -> Answer:
-    lines = [f"epoch {found['epoch']}", *(f"problem: {one}" for one in found["wrong"])]
+    lines = [f"version {found['epoch']}", *(f"problem: {one}" for one in found["wrong"])]
     if found["person"]:
         lines.append(f"{found['person']} answers the user.")
     lines += [

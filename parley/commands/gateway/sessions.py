@@ -113,7 +113,7 @@ def branch(
     ] = None,
     name: Annotated[str | None, typer.Option(help="ID of the new session.")] = None,
 ) -> Answer:
-    """Fork a session at an earlier version."""
+    """Fork a session at its current or an earlier version."""
     found = client.branch(session, epoch=at, branch_id=name)
     return Answer(found, f"Forked {found['session_id']} at version {found['parent_epoch']} of {session}.")
 
@@ -130,9 +130,9 @@ def compare(
 
 
 def describe_comparison(found: dict[str, Any]) -> list[str]:
-    """Format a comparison: the last shared epoch, both sessions' later turns, and side effects of only one session."""
+    """Format a comparison: the last shared version, later turns of both sessions, and side effects of only one."""
     common = found["common"]
-    shared = f"epoch {common['epoch']} of {common['session_id']}" if common else "nothing"
+    shared = f"version {common['epoch']} of {common['session_id']}" if common else "nothing"
     lines = [f"{'left':<12} {found['left']}", f"{'right':<12} {found['right']}", f"{'shared':<12} {shared}"]
     for number, pair in enumerate(found["turns"], start=1):
         differs = f"differs in {', '.join(pair['differs'])}" if pair["differs"] else "is the same"
@@ -146,7 +146,7 @@ def describe_comparison(found: dict[str, Any]) -> list[str]:
 def _describe_doing(side: str, turn: dict[str, Any] | None) -> list[str]:
     if turn is None:
         return [f"{side:<12} (no turn)"]
-    said = [f"{side:<12} epoch {turn['epoch']} > {turn['said']}", f"{'':<12} {turn['reply']}"]
+    said = [f"{side:<12} version {turn['epoch']} > {turn['said']}", f"{'':<12} {turn['reply']}"]
     flows = [f"{'flow':>12} {_describe(flow)}" for flow in turn["flows"]]
     done = [f"{'completed':>12} {dact}" for dact in turn["completed"]]
     return [*said, *flows, *done, *(f"{'call':>12} {_describe_call(call)}" for call in turn["tools"])]

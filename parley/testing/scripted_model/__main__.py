@@ -13,7 +13,9 @@ def main() -> int:
     """Print the base URL and serve until interrupted. Return 2 if the script is invalid."""
     parser = argparse.ArgumentParser(prog="python -m parley.testing.scripted_model")
     parser.add_argument("script", type=Path, help="YAML file with `default` and `rules`")
-    parser.add_argument("--port", type=int, default=0, help="0, the default, takes a free one")
+    parser.add_argument(
+        "--port", type=int, default=0, help="port to listen on; 0 (the default) selects a free port"
+    )
     arguments = parser.parse_args()
     try:
         script = load_script(arguments.script)

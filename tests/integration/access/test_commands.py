@@ -145,7 +145,7 @@ async def test_approvals_are_listed_granted_and_denied(terminal: Terminal) -> No
     assert await terminal.run("approvals", "grant", "none") == 1
     assert "Approval 'none' not found" in terminal.complaint
 
-    assert await terminal.ok("approvals", "list") == ["none"]
+    assert await terminal.ok("approvals", "list") == ["No results."]
     trail = [orjson.loads(line) for line in await terminal.ok("approvals", "list", "--all", "--json")]
     assert {one["status"] for one in trail} == {"granted", "denied"}
     for approval in (first, trail[0]):
@@ -180,10 +180,10 @@ async def test_webhooks_are_made_listed_and_closed(terminal: Terminal) -> None:
     assert secret.startswith("whsec_")
     listed = [orjson.loads(line) for line in await terminal.ok("webhooks", "list", "--json")]
     assert [one["webhook_id"] for one in listed] == [made["webhook_id"]]
-    assert await terminal.ok("webhooks", "list", "--failing") == ["none"]
+    assert await terminal.ok("webhooks", "list", "--failing") == ["No results."]
     assert orjson.loads((await terminal.ok("webhooks", "retry", made["webhook_id"]))[0]) == {"feeds": 0}
     await terminal.ok("webhooks", "close", made["webhook_id"])
-    assert await terminal.ok("webhooks", "list") == ["none"]
+    assert await terminal.ok("webhooks", "list") == ["No results."]
     assert await terminal.run("webhooks", "create", "ftp://a") == 1
 
 

@@ -79,7 +79,7 @@ def test_the_run_was_noisy(left: Left) -> None:
         "A tool's endpoint rejected a call.",
         "A tool's endpoint failed.",
         "Dropped a message for an unknown task.",
-        "A message with a disallowed content type was dropped.",
+        "Dropped a malformed message, or one with a disallowed content type.",
         "Lost the connection that holds the worker lock.",
     ):
         assert event in left.log("logs/turns"), event

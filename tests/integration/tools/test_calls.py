@@ -192,7 +192,7 @@ async def test_without_redis_each_process_counts_for_itself_and_keeps_nothing(th
 
     assert [isinstance(result, ToolData) for result in results] == [True, True, True, False]
     assert things.called == 3
-    away = [line["store"] for line in logs if line["event"] == "Redis is unavailable."]
+    away = [line["store"] for line in logs if line["event"] == "A shared store is unavailable."]
     assert sorted(away) == ["rate limits", "tool cache"]
 
 

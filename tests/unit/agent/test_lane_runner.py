@@ -109,7 +109,9 @@ class RefusingLane(MemoryLane):
 
     async def commit(self, lease: Lease, commit: TurnCommit) -> Committed:
         if lease.work.input.text == "poison":
-            raise InvalidInput("The input contains characters that can't be stored.", field="text")
+            raise InvalidInput(
+                "The input contains a character or number that can't be stored; remove it.", field="text"
+            )
         return await super().commit(lease, commit)
 
 
