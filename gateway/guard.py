@@ -1,4 +1,4 @@
-"""The guard of every HTTP and WebSocket route: authentication, rate limits, authorization (RT-22).
+"""The guard of HTTP and WebSocket routes: authentication, rate limits and authorization (RT-22).
 
 Rejected WebSockets are closed with a code and a reason.
 """

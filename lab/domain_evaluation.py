@@ -42,8 +42,8 @@ Conversations = Mapping[str, Sequence[ConversationEntry]]
 class DomainReport:
     """The results of a domain's evaluation.
 
-    `runs`: one stored run per variant. `page`: path of the HTML report. `findings`: descriptions of scores below
-    their limits, regressions and failed fault cases.
+    `runs`: one run per variant. `page`: path of the HTML report on the last run. `findings`: descriptions of scores
+    below their limits, regressions and failed fault cases.
     """
 
     runs: list[JsonObject]

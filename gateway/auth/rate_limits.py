@@ -1,4 +1,4 @@
-"""Rate limits per caller, per tenant and, for turns, per session (RT-22)."""
+"""Rate limits per caller, tenant and session, and per IP address for failed authentications (RT-22)."""
 
 import math
 import time

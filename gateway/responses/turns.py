@@ -15,7 +15,7 @@ def _none_if_empty(correction: JsonMap) -> JsonMap | None:
 
 
 class Receipt(response_of(turn.Receipt, without=("session_id", "repeated"))):
-    """The receipt for an accepted turn, which Parley has stored and will answer."""
+    """The receipt for an accepted turn. Parley has stored the turn and will answer it."""
 
 
 class StackedFlow(ResponseModel):

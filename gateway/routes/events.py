@@ -1,4 +1,4 @@
-"""Session events as server-sent events: stored events after a given number, then live events (RT-15)."""
+"""Session events as server-sent events: stored events after a given number, and live events (RT-15)."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing

@@ -37,7 +37,7 @@ _ASKED_FOR = frozenset({THINK, CONTEMPLATE, SLOT_FILL})
 
 
 class WorkerDied(BaseException):
-    """The death of a worker process, which loses its pending work."""
+    """Raised to simulate the death of a worker process, which loses its pending work."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ FORMS: dict[str, tuple[str, ...]] = {
     "retry": ("turn",),
     "give-up": ("turn",),
 }
-"""Argument names of each kind of repair."""
+"""Argument names by kind of repair."""
 
 Why = Annotated[
     str | None, typer.Option(help="Apply the repair, and record this reason. Default: only preview it.")
