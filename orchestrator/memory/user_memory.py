@@ -1,6 +1,6 @@
 """Users' statements about themselves, stored as memories that users can list and forget (CO-4).
 
-A sentence is stored as a note in the user's words. If the sentence names a slot value, a rule is also stored.
+A sentence is stored as a note in the user's words. Rules are also stored for slot values that it names unambiguously.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
 """Language Agent Tree Search (PL-5): select, expand, evaluate with reflection, and back-propagate.
 
-The task's functions, which may call a model, define the candidates. One call creates all children of a node,
+The task's functions, which may call a model, create and judge candidates. One call creates all children of a node,
 and another call judges them, so that few calls cover many candidates.
 """
 

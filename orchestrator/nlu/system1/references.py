@@ -1,7 +1,7 @@
 """References to displayed rows: "the second one", "number 2", "the cheapest", "the TAP one" (IR-5).
 
-The manifest lists the fields that distinguish rows. The row goes to the active flow if that flow takes it.
-Otherwise, it goes to a follow-up flow of the displayed table or to a flow that the message names.
+The manifest lists the fields that distinguish rows. The row goes to the active flow if that flow takes it. Otherwise,
+it goes to a follow-up flow of the displayed table or, with a verb such as "cancel", to a flow for this verb.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Background runs, for operators and senders.
 
-A run is a node in its trigger's graph. Only the store decides if a run can start, which worker holds it and
+A run is a node in its trigger's graph. Only the store decides whether a run can start, which worker holds it and
 which items have finished; messages are only hints (IF-8, IF-9). For the worker's side, see `work`.
 """
 
