@@ -90,7 +90,7 @@ class MemoryServices:
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """Ports for health and metrics.
+    """Ports for health, metrics, signals and reports.
 
     `probe`: returns the reason for each unavailable store, by store name. `off`: returns the problems that
     disable background flows or jobs. `evaluations`: folder with the results of `parley eval` and

@@ -36,7 +36,7 @@ STARTED_WITHIN_S: Final = 60
 """Time added to the turn deadline for starting a process and recording results, in seconds."""
 RENEW_EVERY_S: Final = 1.0
 PAUSE_S = 5.0
-"""Delay before a session is offered again after its process could not start, in seconds."""
+"""Delay before a session is offered again after its isolation process could not start, in seconds."""
 
 _log = get_logger(__name__)
 

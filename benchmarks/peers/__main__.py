@@ -68,7 +68,7 @@ def install(module: str) -> str:
 class Peer:
     """A candidate whose client runs in a separate Python environment and receives orders, such as `submit`.
 
-    `waiting`: the futures of the orders' results, by order number.
+    `waiting`: futures with the results of orders, by order number.
     """
 
     name: str

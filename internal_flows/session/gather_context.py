@@ -38,7 +38,7 @@ _COMMON = frozenset(
 Search = Callable[[RunContext, ContextQuestion], Awaitable[list[Finding]]]
 _QUESTION = TypeAdapter(ContextQuestion)
 _UNASKED = {"user_id": None, **dict.fromkeys(("turn_id", "flow_id", "domain", "dact", "question"), "")}
-"""Default question for a run that no turn requested."""
+"""Default values of a question's fields, for runs that no turn requested."""
 
 
 class GatherContext(InternalFlow):
