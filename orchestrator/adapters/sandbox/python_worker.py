@@ -1,4 +1,4 @@
-"""The process that runs one model-written function, started as a file in a bare interpreter.
+"""The process that runs one model-written function. A bare interpreter is started with this file.
 
 The process reads one JSON request, drops its rights, calls the function, writes one JSON response and exits.
 It imports only the standard library, and trusts no input, not even code that the guardrails have approved.

@@ -1,4 +1,4 @@
-"""The process that runs one model-written query on a copy of its tables, started as a file.
+"""The process that runs one model-written query on a copy of its tables. The process is started from this file.
 
 The process loads the tables into an in-memory database, drops its rights, runs the query, writes one JSON
 response and exits. It trusts no input, not even a query that the guardrails have approved. A query cannot reach
