@@ -1,4 +1,4 @@
-"""Candidates, the implementations that benchmarks compare: Parley and a hand-written Celery task."""
+"""The candidates that benchmarks compare: Parley and a hand-written Celery task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guard of HTTP and WebSocket routes: authentication, rate limits and authorization (RT-22).
+"""Guard HTTP and WebSocket routes: authenticate, count and authorize each request (RT-22).
 
 Rejected WebSockets are closed with a code and a reason.
 """

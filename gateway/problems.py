@@ -1,4 +1,4 @@
-"""HTTP errors: problem details (RFC 9457) with the error's stable `code` (RT-23)."""
+"""HTTP errors as problem details (RFC 9457), each with the error's stable `code` (RT-23)."""
 
 from http import HTTPStatus
 

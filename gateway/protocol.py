@@ -1,4 +1,4 @@
-"""Server connections: a timeout for request headers, and a check of the peer's account."""
+"""Server protocols with a timeout for request headers, and with a check of the peer's account."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Due times of scheduled jobs. They are deterministic, so that only one scheduler claims each firing (IF-15).
+"""Compute due times of scheduled jobs. All schedulers get the same times, so that one of them claims a firing (IF-15).
 
 When clocks change, a cron job with a fixed hour runs once: in the first occurrence of a repeated hour, or right
 after a skipped hour.

@@ -1,4 +1,4 @@
-"""Command output: results on standard output, progress on standard error."""
+"""Print results on standard output, and progress on standard error."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence

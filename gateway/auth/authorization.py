@@ -1,4 +1,4 @@
-"""Authorization: rules per route, and owners of the resources in paths (RT-22).
+"""Authorize requests by rules per route, and by the owners of the resources in paths (RT-22).
 
 Users can call the routes listed for them, and routes whose path names a resource of their own.
 """

@@ -1,4 +1,4 @@
-"""The rule that a gateway without authentication listens only on loopback addresses (RT-22)."""
+"""Require that a gateway without authentication listens only on loopback addresses (RT-22)."""
 
 import ipaddress
 

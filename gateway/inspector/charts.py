@@ -1,4 +1,4 @@
-"""The Vega-Lite libraries as one script, built from an installed package without downloads.
+"""Bundle the Vega-Lite libraries into one script, from an installed package and without downloads.
 
 The build needs a JavaScript engine and two seconds, so it runs once, in a separate process.
 """

@@ -1,4 +1,4 @@
-"""The operators' repair console: diagnose a session, preview repairs, apply them.
+"""The operators' repair console: diagnose a session, preview repairs, and apply them.
 
 A repair is a turn in the session lane. Only releasing a lane, and retrying or dropping a turn, take effect
 immediately.

@@ -1,1 +1,1 @@
-"""ASGI middleware for every request: limits, hosts, security headers, metrics."""
+"""ASGI middleware for every request: limits, host checks, security headers and metrics."""

@@ -1,4 +1,4 @@
-"""Request metrics by method, route template and status, without paths, which contain session IDs."""
+"""Measure requests by method, route template and status, but not by path, which can contain session IDs."""
 
 import time
 from typing import Final

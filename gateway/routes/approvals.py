@@ -1,4 +1,4 @@
-"""Approvals: list and decide (PX-17)."""
+"""List and decide approvals (PX-17)."""
 
 from fastapi import APIRouter
 

@@ -1,4 +1,4 @@
-"""Results of deferred tool calls, sent to the signed URL of the call (RT-32)."""
+"""Receive results of deferred tool calls at the signed URL of each call (RT-32)."""
 
 from http import HTTPStatus
 from typing import Annotated

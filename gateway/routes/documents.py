@@ -1,4 +1,4 @@
-"""Business context: upload, list, read, search and delete documents (CO-4)."""
+"""Upload, list, read, search and delete documents of the business context (CO-4)."""
 
 from dataclasses import asdict, replace
 from http import HTTPStatus

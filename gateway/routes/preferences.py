@@ -1,4 +1,4 @@
-"""User preferences: read and replace them (CO-4)."""
+"""Read and replace user preferences (CO-4)."""
 
 from fastapi import APIRouter
 

@@ -1,4 +1,4 @@
-"""Background runs: start, list, show, cancel, redo (IF-16)."""
+"""Start, list, show, cancel and redo background runs (IF-16)."""
 
 from dataclasses import asdict
 from http import HTTPStatus

@@ -1,4 +1,4 @@
-"""Webhooks, their failures, and the signing secret (RT-16)."""
+"""Manage webhooks, retry failing deliveries, and rotate the signing secret (RT-16)."""
 
 from http import HTTPStatus
 

@@ -1,1 +1,1 @@
-"""Fault injection: run a domain's conversations with faults at every step, and grade the outcomes."""
+"""Run a domain's conversations with faults injected at every step, and grade the outcomes."""

@@ -1,4 +1,4 @@
-"""Durable execution of background runs on this process's event loop (IF-8 … IF-11).
+"""Execute background runs durably on this process's event loop (IF-8 … IF-11).
 
 Messages only request execution. The executor first claims the run in the store.
 """

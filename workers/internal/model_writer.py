@@ -1,4 +1,4 @@
-"""Language models for background flows."""
+"""The tool that calls language models for background flows."""
 
 import time
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Celery task events for turns, sent by the worker that runs the turns.
+"""Send Celery task events for turns from the worker that runs the turns.
 
 One message can run many turns. Flower shows each turn as one task across all attempts, with its actual state,
 time and worker. A thread sends the events in batches. Lost events only affect the display.

@@ -1,4 +1,4 @@
-"""Task rejections, with a code and a reason but without the user's text."""
+"""Reject tasks with a code and a reason, but without the user's text."""
 
 from typing import Final
 

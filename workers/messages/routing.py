@@ -1,4 +1,4 @@
-"""Message destinations: Parley's queues, and external queues as declared by their owners (RT-30)."""
+"""Route messages to Parley's queues, and to external queues as declared by their owners (RT-30)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Commands that call the gateway: common options, client and output."""
+"""Common options, client and output of commands that call the gateway."""
 
 from collections.abc import Callable
 from functools import wraps

@@ -1,4 +1,4 @@
-"""A local server with the OpenAI API that answers from a script.
+"""A local server for the OpenAI API, with answers from a script.
 
 It simulates a working or failing model in tests of Parley and of domains::
 

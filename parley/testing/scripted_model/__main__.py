@@ -1,4 +1,4 @@
-"""Command line: `python -m parley.testing.scripted_model script.yaml`."""
+"""Run the scripted model: `python -m parley.testing.scripted_model script.yaml`."""
 
 import argparse
 import contextlib
