@@ -166,7 +166,7 @@ class Reconciler:
     """A component that finds sessions left unclaimed by a lost wake-up or a dead worker (RT-1, RT-11).
 
     Args:
-        pool: runs sessions if offering them fails. None if this process can't run turns.
+        pool: runs sessions if offering them fails, or None if this process can't run turns.
         grace_s: time in seconds that work can stay unclaimed before a sweep finds its session.
     """
 

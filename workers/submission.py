@@ -118,7 +118,7 @@ class ApprovalRequest(RequestBody):
 class QueuedEvent(EventRequest):
     """Arguments of `send_event`.
 
-    A repeated idempotency key returns the first event, even if `not_before` differs.
+    A request that repeats an idempotency key returns the first event, even if `not_before` differs.
     """
 
     session_id: Identifier
