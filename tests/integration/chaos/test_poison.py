@@ -20,8 +20,8 @@ SUSPECTS = 30
 
 
 def count(database: str, like: str) -> Counter[str]:
-    """Return the statuses of turns whose text has this prefix."""
-    query = "SELECT status, count(*)::int FROM turns WHERE text LIKE %s GROUP BY 1"
+    """Return the statuses of turns whose session ID has this prefix."""
+    query = "SELECT status, count(*)::int FROM turns WHERE session_id LIKE %s GROUP BY 1"
     return Counter(dict(read_rows(database, query, (f"{like}%",))))
 
 
@@ -38,14 +38,15 @@ async def test_neighbours_of_poison_turns_are_answered(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     began = time.monotonic()
+    innocent, poisonous = f"neighbor-{neighbors}-", f"poison-{poisons}-"
     with fleet(database_url, redis_url, tmp_path) as crew:
         async with submitter(database_url, redis_url) as client:
             await asyncio.to_thread(crew.start, WORKERS)
             for number in range(neighbors):
-                await client.submit(f"neighbour-{number}", "wait 2")
+                await client.submit(f"{innocent}{number}", "wait 2")
             await asyncio.sleep(0.5)
             for number in range(poisons):
-                await client.submit(f"poison-{number}", "exit")
+                await client.submit(f"{poisonous}{number}", "exit")
             async with asyncio.timeout(WITHIN_S * (1 + poisons // 2)):
                 while count(database_url, "")["queued"] + count(database_url, "")["running"]:
                     alive = sum(worker.process.poll() is None for worker in crew.workers)
@@ -55,11 +56,11 @@ async def test_neighbours_of_poison_turns_are_answered(
 
     with capsys.disabled():
         print(
-            f"\n{poisons} poison turns: {dict(count(database_url, 'exit'))}; {neighbors} others:"
-            f" {dict(count(database_url, 'wait'))}; {len(crew.workers)} workers in {time.monotonic() - began:.0f} s"
+            f"\n{poisons} poison turns: {dict(count(database_url, poisonous))}; {neighbors} others:"
+            f" {dict(count(database_url, innocent))}; {len(crew.workers)} workers in {time.monotonic() - began:.0f} s"
         )
-    assert count(database_url, "exit") == {"quarantined": poisons}
-    assert count(database_url, "wait") == {"done": neighbors}
+    assert count(database_url, poisonous) == {"quarantined": poisons}
+    assert count(database_url, innocent) == {"done": neighbors}
 
 
 async def test_turns_beside_two_crashes_are_answered(

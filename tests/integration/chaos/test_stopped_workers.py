@@ -234,7 +234,9 @@ async def test_a_stopped_turn_does_nothing_twice_and_its_answers_name_what_was_d
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     slow_s, every_s = times
-    moments = {f"{way}-{number}": number * every_s for number in range(round((slow_s + 0.25) / every_s))}
+    moments = {
+        f"{way}-{slow_s}-{number}": number * every_s for number in range(round((slow_s + 0.25) / every_s))
+    }
     async with mailroom(database_url, redis_url, tmp_path, slow_s, way) as setting:
         turns = await WAYS[way](setting, moments)
         answers = {session: await setting.ended(session, turn_id) for session, turn_id in turns.items()}
