@@ -1,5 +1,5 @@
 # `benchmarks.peers` installs the dependencies in a separate environment.
-"""The DBOS candidate: a workflow with one step for each turn, in a queue partitioned by session.
+"""The DBOS candidate: a single-step workflow per turn, in a queue partitioned by session.
 
 Running this module starts a worker.
 """

@@ -325,7 +325,7 @@ class Methods(OperatorMethods[One, Many]):
     def documents(
         self, *, user_id: str | None = None, domain: str | None = None, after: str = "", limit: int = 100
     ) -> Many:
-        """List documents in the order of their IDs, without texts. `after`: the previous page's last ID."""
+        """List documents ordered by ID, without their text. `after`: the previous page's last ID."""
         return self._get("documents", user_id=user_id, domain=domain, after=after, limit=limit)
 
     def search_documents(
@@ -355,7 +355,7 @@ class Methods(OperatorMethods[One, Many]):
     def create_webhook(
         self, url: str, *, session_id: str | None = None, events: list[str] | None = None
     ) -> One:
-        """Create a webhook that sends events to a URL. Default: all types of stored events, of all sessions."""
+        """Create a webhook that sends events to a URL. Default: all stored event types, from all sessions."""
         return self._post("webhooks", url=url, session_id=session_id, events=events)
 
     def close_webhook(self, webhook_id: str) -> One:
@@ -380,7 +380,7 @@ class Methods(OperatorMethods[One, Many]):
         return self._post("webhooks", "secret")
 
     def ready(self) -> One:
-        """Return ``{status, off}``, with the problems that disable background flows or jobs.
+        """Return ``{status, off}``. `off`: problems that disable background flows or jobs.
 
         Raises Unavailable if a store doesn't respond.
         """

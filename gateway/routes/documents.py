@@ -124,7 +124,7 @@ async def list_documents(
     ] = "",
     limit: Limit = 100,
 ) -> list[DocumentRecord]:
-    """List documents in the order of their IDs, without texts."""
+    """List documents ordered by ID, without their text."""
     return await memory.context.documents.list(owned, after=after, limit=limit)
 
 

@@ -44,7 +44,7 @@ class Finding:
 
 
 async def judge(talk: Talk, sounds: Sounds, sound: Sound, faults: Sequence[Fault]) -> list[Finding]:
-    """Grade the conversation `talk`. To check that unfinished requests can be completed, continue it with repetitions.
+    """Grade the conversation `talk`. Then repeat unfinished requests.
 
     `sound`: the outcome of the same conversation without faults. `sounds`: computes outcomes of shorter conversations.
     """
@@ -56,7 +56,7 @@ async def judge(talk: Talk, sounds: Sounds, sound: Sound, faults: Sequence[Fault
     did_else = any(sound.name(call) not in sound.lasting for at in turns for call in course.effects_in(at))
     if (
         not found and not did_else
-    ):  # if the user did something else, its effects have replaced the requested ones
+    ):  # if the user did something else, those effects have replaced the requested ones
         found += await _bring_to_its_end(talk, sound, faults)
     for line in strayed:
         seen = course.seen_before(line)
@@ -126,7 +126,7 @@ def _grade_store(course: Course, sound: Sound, strayed: Collection[int] = ()) ->
 async def _bring_to_its_end(talk: Talk, sound: Sound, faults: Sequence[Fault]) -> list[Finding]:
     """Answer open questions, then repeat unfinished requests if that is safe.
 
-    Return findings if a repeated request has no effect or more than one.
+    Return findings if a repeated request has no side effect, or more than one.
     """
     course = talk.course
     if not sound.missing(course):

@@ -1,6 +1,6 @@
 """Generate messages that resemble a confirmation but don't confirm, from patterns and word lists.
 
-As for phrases, a hash decides which words and pairs are held out.
+As with phrases, a hash decides which words and pairs are held out.
 """
 
 from __future__ import annotations

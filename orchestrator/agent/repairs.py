@@ -301,7 +301,7 @@ def _offer(why: str, **repair: Json) -> JsonObject:
 
 def _fit_person(state: DialogueState) -> Iterator[JsonObject]:
     if state.person is not None:
-        yield _offer(f"{state.person} answers the user.", kind="say", text="")
-        yield _offer(f"{state.person} answers the user.", kind="hand_back")
+        yield _offer(f"{state.person} is answering the user.", kind="say", text="")
+        yield _offer(f"{state.person} is answering the user.", kind="hand_back")
     elif waits_for_person(state):
         yield _offer("The user is waiting for a person.", kind="take_over")

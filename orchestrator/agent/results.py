@@ -79,7 +79,7 @@ def _find_flow(turn: RunningTurn) -> BaseFlow | None:
 
 
 def _find_note(turn: RunningTurn, given: JsonObject) -> EffectNote | None:
-    """Return the note of this turn's call if its outcome is still awaited or unknown, or None."""
+    """Return the note for this turn's call if its outcome is still awaited or unknown; otherwise, None."""
     unsettled = {EffectStatus.AWAITED, EffectStatus.UNKNOWN}
     named = [note for note in turn.context.state.effects if note.fingerprint == given.get("fingerprint")]
     return next((note for note in named if note.status in unsettled), None)

@@ -36,7 +36,7 @@ from orchestrator.types import Json, JsonObject, hash_json
 TOOL = "tool"
 
 UNDECIDED = (Unavailable, DeadlineExceeded, TurnCancelled, LaneLost)
-"""Errors that leave it unknown whether a call had its side effect."""
+"""Errors after which it is unknown whether a call had its side effect."""
 
 QUIET_FOR_S = 0.1
 """Delay of the first hint, in seconds. Users don't notice shorter turns, so short turns send no hints."""
@@ -240,8 +240,6 @@ class Journal:
                 await self._mark_compensated(effect, entry.result)
                 return entry.result
             case StepStatus.STARTED:
-                if known.result is None:  # An earlier release stored no key, and always used this key.
-                    return UnknownOutcome(known.key, step.idempotency_key)
                 return UnknownOutcome(known.key, known.result["idempotency_key"])
 
     async def _mark_compensated(self, effect: Effect | None, result: Json) -> None:

@@ -240,7 +240,7 @@ class Settings(BaseSettings):
     session_inbox_limit: Annotated[int, SERVING, Form("turns")] = Field(100, ge=1)
     """Maximum number of unfinished turns per session. Parley rejects further turns."""
     total_inbox_limit: Annotated[int, SERVING, Form("turns")] = Field(200_000, ge=1)
-    """Maximum number of unfinished turns in all sessions together. Parley rejects further turns."""
+    """Maximum number of unfinished turns across all sessions. Parley rejects further turns."""
 
 
 def known_secrets(settings: Settings) -> frozenset[str]:

@@ -26,7 +26,7 @@ _ENDINGS = {
 
 
 def normalize_completion(body: Json) -> JsonObject:
-    """Return a normalized completion with the first choice. Raises ValueError if the body has no choice."""
+    """Return a normalized completion with the first choice. Raises ValueError if the body has no choices."""
     body = _object(body)
     choices = _objects(body.get("choices"))
     if not choices:

@@ -20,7 +20,7 @@ _SPECIAL_IPV4 = """
 """
 # Only 2000::/3 is assigned. Excluded: protocol assignments, documentation, AS112, segment routing.
 _SPECIAL_IPV6 = "2001::/23 2001:db8::/32 2620:4f:8000::/48 3fff::/20 5f00::/16"
-# A public address that a cloud provider uses for internal services.
+# Azure's public address for internal platform services.
 _OF_CLOUDS = "168.63.129.16/32"
 
 SPECIAL: Final[tuple[Network, ...]] = tuple(

@@ -131,7 +131,7 @@ async def _lines(stream: asyncio.StreamReader) -> AsyncIterator[bytes | _Edges]:
 
 
 def _parse(line: bytes) -> SessionMessage | None:
-    """Parse a message. Return None for other output, such as debug prints of a server."""
+    """Parse a message. Return None for other output, such as a server's debug messages."""
     if not line.strip():
         return None
     try:

@@ -122,7 +122,7 @@ def _filled(context: TurnContext, flow: BaseFlow) -> list[dict[str, object]]:
 
 
 def _ask_person(context: TurnContext) -> None:
-    hand_over(context, "The user asks for a person.")
+    hand_over(context, "The user asked for a person.")
 
 
 _DIGRESSIONS = {

@@ -171,7 +171,7 @@ def _limit(context: TurnContext) -> DepthLimit | None:
 def _refuse(context: TurnContext, reached: LimitReached, wanted: Dact, labels: Labels) -> None:
     """Refuse a task because the stack is full (FS-12).
 
-    As the domain configures, ask which task to stop, or ask the user to finish a task first.
+    Depending on the domain's configuration, ask which task to stop or tell the user to finish a task first.
     """
     active = context.state.stack.active
     if reached.strategy is OnLimit.ASK_USER:

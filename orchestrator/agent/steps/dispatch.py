@@ -171,7 +171,7 @@ def _answers(entry: Ambiguity | None, kind: MessageKind, given: JsonObject) -> b
 def _drop_loose_questions(context: TurnContext, understood: Understanding) -> None:
     """Drop questions without a flow if the user does something else.
 
-    If a request was waiting for such a question, it is deferred.
+    A request that was waiting for the answer to such a question is deferred.
     """
     state, kind = context.state, understood.kind
     says_nothing = kind in CHANGES_NOTHING or (kind is MessageKind.CORRECTION and not understood.slots)

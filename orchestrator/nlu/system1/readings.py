@@ -37,7 +37,7 @@ from orchestrator.types import Dact, ToolId
 
 _OF_PLANS = frozenset({MessageKind.CORRECTION, MessageKind.SLOT_VALUE, MessageKind.DENIAL, MessageKind.TASK})
 SURE = 0.8
-"""Confidence of readings by rules."""
+"""Confidence of rule-based interpretations."""
 _SURE_OF_PART = 0.5
 _NEW_TEXT = re.compile(
     r"(?:(?:no|sorry|actually|please)\b[ ,.]*)*(?:(?:change|set) the (?P<slot>[\w ]+?) to|(?:write|make it):)"
@@ -53,7 +53,7 @@ _MOST_CUTS = 4  # limits the cost of messages with hundreds of parts; the rest i
 class Learnt:
     """The trained parts of the local classifier, and the domain data that they use.
 
-    `rows`: how users refer to displayed rows, by tool. `lexicon`: translates the users' language.
+    `rows`: how users refer to displayed rows, by tool. `lexicon`: translates users' words into English.
     """
 
     flows: Mapping[Dact, FlowSpec]

@@ -100,7 +100,7 @@ def _tell(run: Execution, failure: Failed) -> None:
 
 
 def _ask_again(run: Execution, failure: Failed) -> NeedsInput:
-    """Report the failure, then ask for the only value again, or which of several values to change."""
+    """Report the failure. If there is only one value, ask for it again; otherwise, ask which value to change."""
     flow = run.flow
     _tell(run, failure)
     drop_candidate(flow)

@@ -52,7 +52,7 @@ async def test_who_asks_for_a_person_is_handed_over_once(wish: str) -> None:
     again = await talk.say(wish)
 
     (record,) = asked_for(talk)
-    assert (record.operator_only, record.cause) == (True, "The user asks for a person.")
+    assert (record.operator_only, record.cause) == (True, "The user asked for a person.")
     assert (record.arguments["said"], record.arguments["doing"]) == (wish, "booking a flight")
     assert "I've asked a person" in turn["reply"]
     assert "Where would you like to fly from?" in turn["reply"]

@@ -111,7 +111,7 @@ class PostgresForgetting:
     ) -> int:
         """Delete documents with `unwanted` content that belong to the owner or `sessions`. Return their number.
 
-        A full erasure also deletes all documents that are older than the erasure.
+        A full erasure deletes all of their documents that are older than the erasure, whatever the content.
         """
         names = {"tenant": tenant_id, "owner": owner, "sessions": list(sessions)}
         async with self._database.transaction() as connection:

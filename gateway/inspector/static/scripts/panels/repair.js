@@ -35,7 +35,7 @@ export function render({ data, session, page, redraw }) {
     redraw();
   };
   return [
-    data.person ? h("p", { class: "quote" }, `${data.person} answers the user.`) : null,
+    data.person ? h("p", { class: "quote" }, `${data.person} is answering the user.`) : null,
     section("Problems", listOf(data.wrong, "The state has no problems.")),
     data.turns.length ? section("Turns", h("ul", { class: "entries" }, data.turns.map(showTurn))) : null,
     section("Suggested repairs", data.fits.length ? h("ul", { class: "entries" }, data.fits.map((fit) => showFit(fit, take))) : nothing("None.")),
