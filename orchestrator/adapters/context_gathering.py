@@ -43,7 +43,7 @@ class RunsContextGathering:
 
 
 def _parameters(question: ContextQuestion) -> JsonObject:
-    """Return the question's fields except tenant and session, which the run already has."""
+    """Return the question's fields except the tenant and session, which the run already has."""
     return {
         name: value for name, value in asdict(question).items() if name not in {"tenant_id", "session_id"}
     }

@@ -90,7 +90,7 @@ class EventFeed:
     async def read(
         self, tenant_id: TenantId, session_id: SessionId, *, after: int = 0
     ) -> AsyncGenerator[Event]:
-        """Yield the stored events with numbers above `after`."""
+        """Yield the session's stored events with numbers above `after`, in order."""
         while events := await self._log.read(tenant_id, session_id, after=after, limit=PAGE):
             for event in events:
                 yield event
@@ -110,9 +110,9 @@ class EventFeed:
     ) -> AsyncGenerator[Event]:
         """Yield every stored event with a number above `after`, once and in order, and live-only events.
 
-        Live-only events have no number: tokens, and the progress of a running turn. If `after` is None or
-        past the end of the log, start at the end. The generator ends only when `leave` no longer holds, so
-        callers must close it.
+        Live-only events (tokens and a running turn's progress) have no number. If `after` is None or past the
+        end of the log, start at the end. The generator ends only when `leave.holds` returns False, so callers
+        must close it.
 
         Raises:
             Unavailable: the log cannot be read. Resume later after the last number received.
@@ -141,7 +141,7 @@ class EventFeed:
     async def _hear(self, follower: _Follower) -> AsyncGenerator[Event]:
         """Yield live events until the log must be read again.
 
-        Skip the stored tokens of a turn that has ended.
+        Skip the first token event if its turn has ended.
         """
         comes_late = True
         async for event in follower.subscription:
@@ -216,7 +216,7 @@ class TurnWaiter:
     async def finished(
         self, tenant_id: TenantId, session_id: SessionId, turn_id: TurnId, timeout_s: float
     ) -> TurnRecord:
-        """Return the turn's record when the turn has finished or after `timeout_s` seconds. Raises NotFound."""
+        """Return the turn's record once the turn has finished, or after `timeout_s` seconds. Raises NotFound."""
         now = asyncio.get_running_loop().time
         ends_at = now() + timeout_s
         async with self._live.listen(session_id) as events:

@@ -69,7 +69,7 @@ def import_policies(folder: Path, problems: Problems) -> tuple[PolicyCode, ...]:
 
 
 def forget(folder: Path) -> None:
-    """Unload the modules of a folder that is not built in, so that the next load reads its files again."""
+    """Unload a folder's modules unless the domain is built in, so that the next load rereads its files."""
     package = _package(folder)
     if not package.startswith(f"{SHIPPED}."):
         for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:

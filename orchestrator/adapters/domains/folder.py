@@ -184,7 +184,7 @@ def _read_configuration(folder: Path, problems: Problems) -> SourceFile:
 
 
 def read_prompts(folder: Path) -> dict[str, str]:
-    """Return the texts of a folder's prompts by file name. Raises ConfigurationError with all problems."""
+    """Return a folder's prompt texts by file name. Raises ConfigurationError with all problems."""
     problems = Problems()
     read = {path.name: read_text(path, path.name, problems) for path in sorted(folder.glob("*.md"))}
     texts = {name: text for name, text in read.items() if text is not None}
@@ -202,7 +202,7 @@ def _read_templates(folder: Path, problems: Problems) -> dict[str, str]:
 
 
 def _read_shared_skills(ontology: SourceFile, problems: Problems) -> dict[str, SkillSource]:
-    """Return the built-in skills of the domain's flows."""
+    """Return the built-in skills for the domain's flows, by flow name."""
     flows = ontology.body.get("flows") if is_object(ontology.body) else None
     shared = _read_skills(DEFAULTS.parent, problems)
     return {dact: skill for dact, skill in shared.items() if is_object(flows) and dact in flows}
@@ -219,7 +219,7 @@ def _read_skills(folder: Path, problems: Problems) -> dict[str, SkillSource]:
 
 
 def _split_skill(text: str, name: str, problems: Problems) -> SkillSource:
-    """Split a skill into its front matter, between two lines of dashes, and its body.
+    """Split a skill into its front matter, which is between two lines of dashes, and its body.
 
     Line numbers count from the top of the file. Missing front matter is reported.
     """
@@ -252,7 +252,7 @@ class DomainRegistry:
             self._places[self.default] = str(folder)
 
     def resolve(self, name: str | None) -> str:
-        """Return the domain's name. Default: the configured domain. Raises InvalidInput if the domain is unknown."""
+        """Return `name`, or the default domain if `name` is None. Raises InvalidInput for an unknown domain."""
         if name is None:
             return self.default
         if name not in self._places:

@@ -101,7 +101,7 @@ def _mistake(name: str, error: yaml.MarkedYAMLError) -> tuple[SourceFile, Path, 
 
 
 def _walk(root: yaml.Node) -> tuple[dict[Path, int], list[tuple[Path, int]]]:
-    """Return the lines of all keys and items by path, and the duplicate keys with their lines.
+    """Return the line number of each key and item by path, and the duplicate keys with their line numbers.
 
     Raises RecursionError if the document is too large or nested too deeply.
     """

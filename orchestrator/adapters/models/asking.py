@@ -39,7 +39,7 @@ _TEMPLATE = (
 
 
 def settings_for(endpoint: Endpoint, model: Model[Any], request: ChatRequest) -> ModelSettings:
-    """Return the request's model settings, without settings that the endpoint rejects."""
+    """Return the request's model settings, omitting settings that the endpoint rejects."""
     takes, effort = request.profile.takes, _effort(request)
     wanted: JsonObject = {"timeout": request.timeout_s}
     if takes(RequestField.TOKEN_LIMIT):

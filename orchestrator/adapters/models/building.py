@@ -62,7 +62,7 @@ def _open_provider(endpoint: Endpoint, name: str) -> Provider[Any]:
 def build_model(
     endpoint: Endpoint, provider: Provider[Any], name: str, profile: EndpointProfile
 ) -> Model[Any]:
-    """Create Pydantic AI's model without opening a connection. `profile`: the endpoint's features."""
+    """Create a Pydantic AI model without opening a connection. `profile`: the features that the endpoint accepts."""
     kind = endpoint.provider
     if kind in _OWN_CLIENTS:
         return infer_model(f"{kind}:{name}", lambda _kind: provider)

@@ -137,7 +137,7 @@ class LibraryChat:
             yield
         except ModelUnavailable:
             raise
-        except Exception as error:  # Any error of Pydantic AI means that there is no answer.
+        except Exception as error:  # Any Pydantic AI error means that there is no answer.
             raise translate(error, self._endpoint, request.timeout_s) from error
 
 

@@ -30,7 +30,7 @@ class OpenAIEmbedder:
             async with asyncio.timeout(WITHIN_S):
                 found = await self._model.embed(list(texts), input_type="document")
             vectors = tuple(_normal([float(value) for value in vector]) for vector in found.embeddings)
-        except Exception as error:  # Any error of Pydantic AI means that there are no vectors.
+        except Exception as error:  # Any Pydantic AI error means that there are no vectors.
             raise translate(error, shown, WITHIN_S) from error
         if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) > 1:
             raise ModelFailed(f"{shown} returned {len(vectors)} vectors for {len(texts)} texts.")
@@ -41,7 +41,7 @@ class OpenAIEmbedder:
 
 
 def _normal(vector: list[float]) -> tuple[float, ...]:
-    """Return the vector scaled to length 1. Raises ValueError for too many dimensions, or length 0 or infinity."""
+    """Return the vector scaled to length 1. Raises ValueError for too many dimensions or an unusable length."""
     length = sqrt(sum(value * value for value in vector))
     if not 0 < length < float("inf") or len(vector) > MOST_DIMENSIONS:
         raise ValueError(f"a vector of {len(vector)} numbers and length {length:g}")

@@ -68,7 +68,7 @@ _LOOKED_AT = 600
 
 
 def translate(error: Exception, endpoint: str, timeout_s: float) -> ModelUnavailable:
-    """Translate the failure of a request to an endpoint. `timeout_s`: the request's timeout, in seconds."""
+    """Translate a failed request's error to a ModelUnavailable. `timeout_s`: the request's timeout, in seconds."""
     match error:
         case TimeoutError() | ModelTimeoutError() | ModelRequestTimeout():
             return ModelTimedOut(
@@ -143,14 +143,14 @@ def _rejected_field(body: object, status: int | None) -> str | None:
     """Return the `RequestField` that an error response rejects, or None."""
     if status in {400, 404, 422}:
         return find_field(body)
-    # Some servers report a rejection as an internal error: ik_llama.cpp for an output mode, chat templates
-    # for a role.
+    # Some servers report a rejection as an internal error: ik_llama.cpp if it rejects an output mode, others
+    # if a chat template rejects a role.
     field = find_field(body) if status in {500, 501} else None
     return field if field in {RequestField.OUTPUT, RequestField.SYSTEM_ROLE} else None
 
 
 def _is_too_long(body: object) -> bool:
-    """Return whether a rejection is about the context window, in wording that Pydantic AI doesn't know."""
+    """Return whether a rejection mentions the context window in words that Pydantic AI doesn't recognize."""
     message = _error_of(body).get("message", body)
     return isinstance(message, str) and _TOO_LONG.search(message[:_LOOKED_AT]) is not None
 
@@ -193,7 +193,7 @@ def _error_of(body: object) -> JsonObject:
 def find_field(body: object) -> str | None:
     """Return the `RequestField` that a rejection is about, or None if the body doesn't mention a field.
 
-    Endpoints name the field as `param`, as the location of a validation error, or in the message.
+    Endpoints name the field in a member such as `param`, in a validation error's location, or in the message.
     """
     error = _error_of(body)
     nested = _error_of({"error": error.get("message")})

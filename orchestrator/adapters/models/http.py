@@ -38,7 +38,7 @@ async def _bound(response: httpx2.Response) -> None:
 
 @cache
 def _trusted() -> SSLContext:
-    """Return an SSL context with the trusted certificates. All clients share it, because loading takes 0.1 s."""
+    """Return an SSL context with the trusted certificates. All clients share it, because loading them takes 0.1 s."""
     return httpx2.create_ssl_context()
 
 

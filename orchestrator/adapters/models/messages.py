@@ -41,7 +41,7 @@ _FINISH_REASONS = {
 def write_messages(
     messages: Sequence[ChatMessage], endpoint: str, *, system_role: bool = True
 ) -> list[ModelMessage]:
-    """Convert a conversation to Pydantic AI's messages. Opaque parts go only to the endpoint that wrote them.
+    """Convert a conversation to Pydantic AI messages. Opaque parts go only to the endpoint that wrote them.
 
     `system_role`: True if the endpoint accepts system messages. If not, their text precedes the next user
     message.
@@ -90,7 +90,7 @@ def _write_answer(message: ChatMessage, endpoint: str) -> ModelResponse:
 
 
 def read_response(response: ModelResponse, endpoint: str, *, output_tool: str | None = None) -> ChatReply:
-    """Convert Pydantic AI's response to a `ChatReply`.
+    """Convert a Pydantic AI response to a `ChatReply`.
 
     `output_tool`: the tool whose arguments are the answer's text.
     """

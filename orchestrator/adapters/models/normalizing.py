@@ -63,7 +63,7 @@ def _listed_calls(message: JsonObject) -> list[JsonObject]:
 
 
 def _written_calls(text: str) -> list[JsonObject]:
-    """Return the tool calls in `<tool_call>` elements of a text.
+    """Return the tool calls in a text's `<tool_call>` elements.
 
     Servers without a tool-call parser leave these elements in the text.
     """
@@ -72,7 +72,7 @@ def _written_calls(text: str) -> list[JsonObject]:
 
 
 def _misplaced_object(message: JsonObject) -> str:
-    """Return the text of a thought that is a JSON object, or an empty string.
+    """Return the first thought that is a JSON object, as text, or an empty string.
 
     Some servers send the answer as a thought.
     """
@@ -117,7 +117,7 @@ class ChunkNormalizer:
         return self._thought.misread
 
     def normalize(self, chunk: Json) -> JsonObject:
-        """Return a valid chunk with at most one choice."""
+        """Return a normalized chunk with at most one choice."""
         chunk = _object(chunk)
         choices = [self._choice(choice) for choice in _objects(chunk.get("choices"))[:1]]
         return _envelope(chunk, "chat.completion.chunk") | {"choices": choices}
@@ -175,7 +175,7 @@ class ChunkNormalizer:
         } | _signature(piece)
 
     def _place(self, index: Json, given: str | None, name: str | None, arguments: str) -> int:
-        """Return the place of the call that a part belongs to, or of a new call.
+        """Return the index in `_places` of the call that a part belongs to, which may be new.
 
         A part begins a new call if its index is new, its ID differs, or it has a name after complete arguments.
         """
@@ -315,7 +315,7 @@ def _thoughts(message: JsonObject) -> JsonObject:
 
 
 def _signature(call: Mapping[str, Json]) -> JsonObject:
-    """Return the member with the provider's signature of a call, if any.
+    """Return the member with the provider's signature for a call, or an empty object if there is none.
 
     Later requests must repeat the signature unchanged.
     """

@@ -47,7 +47,7 @@ _log = get_logger(__name__)
 def read_endpoints(settings: Settings) -> dict[str, Endpoint]:
     """Return the endpoints configured in the environment, by name.
 
-    OPENAI_BASE_URL and OPENAI_API_KEY define `default`. A provider in PARLEY_MODEL defines an endpoint with
+    OPENAI_BASE_URL or OPENAI_API_KEY defines `default`. A provider in PARLEY_MODEL defines an endpoint with
     the provider's name. PARLEY_MODEL_ENDPOINTS defines further endpoints.
     """
     endpoints = {name: _read_endpoint(endpoint) for name, endpoint in settings.model_endpoints.items()}
@@ -169,7 +169,7 @@ class ModelPool:
         return choice if provider is None else ModelChoice(name, provider)
 
     def _can_serve(self, wanted: ModelConfig) -> bool:
-        """Open the endpoints of a configuration. Return True if any of them is available."""
+        """Open a configuration's endpoints. Return True if at least one is open."""
         providers = sorted({choice.provider for choice in wanted.meant.values()})
         missing = [name for name in providers if not self._open(name)]
         if missing and self._clients:
@@ -177,9 +177,9 @@ class ModelPool:
         return len(missing) < len(providers)
 
     def _open(self, name: str) -> bool:
-        """Open the endpoint `name`, or the provider `name` if no such endpoint is configured.
+        """Open the endpoint `name`, or the provider with that name if no such endpoint is configured.
 
-        Return whether it is open.
+        Return whether the endpoint is open.
         """
         if name in self._clients:
             return True

@@ -6,10 +6,10 @@ from orchestrator.ports.language_model import Usage
 
 
 def list_price(endpoint: Endpoint, url: str, model: str, usage: Usage) -> float:
-    """Return the cost in US dollars by the prices of `genai-prices`, or 0 if the price is unknown.
+    """Return the cost in US dollars according to `genai-prices`, or 0 if the price is unknown.
 
-    Prices of compatible endpoints are found by URL, so that a local server is free even if its model has a
-    price.
+    Compatible endpoints' prices are looked up by URL, so that a local server is free even if its model has
+    a price.
     """
     counts = PricedUsage(
         input_tokens=usage.prompt_tokens,

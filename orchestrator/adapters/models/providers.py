@@ -55,7 +55,7 @@ PROVIDERS: Mapping[str, Provider] = {
 
 
 def split_model(name: str, endpoints: Mapping[str, "Endpoint"]) -> tuple[str | None, str]:
-    """Return the prefix in ``provider:name``, or None, and the model name. A prefix can also name an endpoint.
+    """Return the prefix in ``provider:name`` (or None) and the model name. A prefix can also name an endpoint.
 
     Names of local models can also contain colons (``mistral:7b``). Therefore, if the default endpoint has a
     URL, a prefix counts as a provider only if the provider's key is set.

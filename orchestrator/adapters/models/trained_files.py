@@ -27,7 +27,7 @@ class TrainedFiles:
         self._folder = folder
 
     def require_writable(self) -> None:
-        """Create the folder. Raise Unavailable if it is not writable, for callers that only fill the folder."""
+        """Create the folder, for callers that only fill it. Raise Unavailable if it is not writable."""
         try:
             self._folder.mkdir(mode=0o755, parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self._folder):
@@ -74,7 +74,7 @@ class TrainedFiles:
             raise
 
     def _remove_oldest(self) -> None:
-        """Remove the oldest models beyond `KEPT_AT_MOST`, which belong to earlier versions of domains."""
+        """Remove the oldest models beyond `KEPT_AT_MOST`, usually from earlier versions of domains."""
         kept = sorted(self._folder.glob(f"*{SUFFIX}"), key=_written_at, reverse=True)
         for path in kept[KEPT_AT_MOST:]:
             path.unlink(missing_ok=True)

@@ -75,7 +75,7 @@ class WorkerLock:
         return connection
 
     async def _keep(self) -> None:
-        """Watch the connection. When the connection breaks, register again under a new ID."""
+        """Keep the worker registered. When the connection breaks, register again under a new ID."""
         delay_s = _RECONNECT_FIRST_S
         while True:
             try:
@@ -141,7 +141,7 @@ class HeldClaims(Generic[_Name]):
         self._held: dict[_Name, HeldClaim] = {}
 
     def owner(self) -> dict[str, object]:
-        """Return the worker and lease arguments of claiming statements.
+        """Return the worker ID and lease duration as arguments for statements that claim work.
 
         Raises Unavailable while the worker reconnects.
         """

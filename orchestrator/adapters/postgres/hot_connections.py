@@ -65,7 +65,7 @@ class HotConnection:
 
     @property
     def connection(self) -> Connection:
-        """Return the psycopg connection. First, stop watching its socket, because psycopg watches it too."""
+        """Stop watching the socket, because psycopg watches it too, and return the psycopg connection."""
         if self._watched:
             self._loop.remove_reader(self._socket)
             self._watched = False
@@ -240,7 +240,7 @@ class HotConnections:
             raise Unavailable("Every database connection is in use; try again later.")
 
     def _make_room(self) -> None:
-        """Pass a free place to the next queued borrower, or keep it for later if no borrower is queued."""
+        """Pass a free slot to the next queued borrower, or keep it for later if no borrower is queued."""
         while self._line:
             waiter = self._line.popleft()
             if not waiter.done():

@@ -59,7 +59,7 @@ def unfinished(session_id: str, done_seq: int) -> Select[Any]:
 
 
 async def free_lane(connection: AsyncConnection, lane: Row[Any]) -> None:
-    """Release a locked lane. The running turn is queued again, without counting its attempt."""
+    """Release a locked lane. Requeue the running turn without counting its attempt."""
     freed = {"lease_owner": None, "lease_until": None, "lease_token": lane.lease_token + TOKEN_STEP}
     await connection.execute(
         update(lanes)

@@ -34,7 +34,7 @@ class PostgresMaintenance:
     async def states(
         self, *, quiet_for_s: float, after: str = "", limit: int = 500, among: list[str] | None = None
     ) -> list[SessionState]:
-        """Return quiet open sessions that have stacked tasks or approvals, ordered by ID, starting after `after`.
+        """Return quiet open sessions with stacked tasks or open approvals, ordered by ID, starting after `after`.
 
         `quiet_for_s`: minimum time without activity, in seconds. `among`: consider only these sessions.
         Default: all sessions.
@@ -61,7 +61,7 @@ class PostgresMaintenance:
     async def broken(
         self, *, quiet_for_s: float, after: str = "", limit: int = 500, among: list[str] | None = None
     ) -> list[SessionRows]:
-        """Return counts of inconsistent rows, including zero, for quiet sessions, ordered by ID.
+        """Return each quiet session's counts of inconsistent rows, which can be zero, ordered by session ID.
 
         `quiet_for_s`, `after`: as in `states`. `among`: check only these sessions. Default: sessions that were
         active within the last day.
@@ -75,7 +75,7 @@ class PostgresMaintenance:
         return await self._database.fetch_one(statement("mend_rows"), {"session_id": session_id}) is not None
 
     async def idle(self, *, idle_s: float, limit: int = 500) -> list[tuple[TenantId, SessionId]]:
-        """Return open sessions without pending turns or activity within the last `idle_s` seconds."""
+        """Return open sessions that have no pending turns and were inactive for the last `idle_s` seconds."""
         query = (
             select(lanes.c.tenant_id, lanes.c.session_id)
             .where(lanes.c.closed.is_(False), lanes.c.pending == 0, lanes.c.updated_at < _ago(idle_s))
@@ -110,7 +110,7 @@ class PostgresMaintenance:
         return [SessionId(name) for (name,) in rows]
 
     async def delete_session(self, tenant_id: TenantId, session_id: SessionId) -> None:
-        """Delete a session with all its data, including memories of an anonymous user.
+        """Delete a session with all its data, including an anonymous user's memories.
 
         A running turn of the session can no longer commit.
         """
@@ -119,11 +119,11 @@ class PostgresMaintenance:
             for table in ("internal_runs", "sessions"):  # foreign keys delete the rest
                 deletion = f"DELETE FROM {table} WHERE session_id = :session AND tenant_id = :tenant"  # noqa: S608
                 await connection.execute(text(deletion), names)
-            # Memories of an anonymous user last only as long as the session.
+            # An anonymous user's memories last only as long as the session.
             await _delete_user(connection, tenant_id, owner_of(None, session_id))
 
     async def delete_user(self, tenant_id: TenantId, user_id: UserId) -> None:
-        """Delete a user's documents and preferences, including marks of forgotten preferences."""
+        """Delete a user's documents and preferences, including the records of forgotten preferences."""
         async with self._database.transaction() as connection:
             await _delete_user(connection, tenant_id, user_id)
 
@@ -132,7 +132,7 @@ class PostgresMaintenance:
     ) -> tuple[dict[str, int], bool]:
         """Delete archived flows and epochs, except the newest `keep_flows` and `keep_epochs` per session (ST-3).
 
-        Return the number of deleted rows by table, and True if pruning finished within `within_s` seconds.
+        Return the number of deleted rows by table, and whether pruning finished within `within_s` seconds.
         """
         kept: dict[str, JsonObject] = {
             "flows_archive": {"keep": keep_flows},
@@ -154,7 +154,7 @@ class PostgresMaintenance:
     async def _prune(
         self, whole: Mapping[str, JsonObject], by_session: Mapping[str, JsonObject], within_s: float
     ) -> tuple[dict[str, int], bool]:
-        """Prune some tables as a whole and others in pages of sessions, so that each step uses an index."""
+        """Prune the tables in `whole` directly and the others by pages of sessions, so that each step uses an index."""
         ends_at = time.monotonic() + within_s
         counts: dict[str, int] = dict.fromkeys((*whole, *by_session), 0)
         for name, arguments in whole.items():

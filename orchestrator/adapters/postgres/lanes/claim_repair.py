@@ -41,8 +41,8 @@ async def take_turn(
 ) -> Sequence[Any] | None:
     """Claim the lane's next turn. Return None if no turn can run here or the lease is lost.
 
-    The result has the turn's columns as in `sql/claim.sql`. If no turn can run yet, release the lane. If the
-    next turn has crashed too many times for this process, leave the lane and call `suspected`.
+    The result contains the turn's columns, as in `sql/claim.sql`. If no turn can run yet, release the lane. If
+    the next turn has crashed too often for this process, leave the lane and call `suspected`.
     """
     given_up: list[TurnId] = []
     async with database.transaction() as connection:
@@ -123,9 +123,9 @@ async def fail_gap(database: Database, session_id: str, gap_timeout_s: float, wo
 
 
 async def find_commit(database: Database, lease: Lease, event_count: int) -> Sequence[Any] | None:
-    """Return the row of `commit_turn.sql` for this lease's commit, or None if the commit did not take effect.
+    """Return this lease's commit as a row of `commit_turn.sql`, or None if the commit did not take effect.
 
-    If the commit also claimed the next turn, queue that turn again and report it as pending, so that
+    If the commit also claimed the next turn, requeue that turn and report it as pending, so that
     `take_turn` claims it. `event_count`: number of events in the commit.
     """
     async with database.transaction() as connection:

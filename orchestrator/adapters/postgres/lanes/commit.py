@@ -31,14 +31,14 @@ async def commit_surely(
     *,
     last: bool,
 ) -> Sequence[Any] | None:
-    """Commit a turn. Return the row of `commit_turn.sql`, or None if the fence rejected the commit.
+    """Commit a turn. Return the row from `commit_turn.sql`, or None if the fence rejected the commit.
 
     If the response is lost, find out whether the commit took effect, and retry if not. `last`: True if no
-    other turn was pending at the claim. A separate statement then claims turns that have arrived since.
+    other turn was pending at the claim. If so, a separate statement claims a turn that has arrived since.
     """
     arguments = _arguments(lease, commit) | limits
     arguments |= {"last": "", "following": None} if last else {"last": None, "following": ""}
-    # Separate statements, because most turns don't need them.
+    # These are separate statements, because most turns don't need them.
     further = [name for name, rare in _RARE.items() if arguments[rare] is not None]
     for delay_s in _RETRY_DELAYS_S:
         try:
@@ -113,9 +113,9 @@ WHOLE_EVERY_EPOCHS = 16
 
 
 def _state_arguments(lease: Lease, commit: TurnCommit) -> dict[str, Any]:
-    """Return arguments with the full state, or with only the diff.
+    """Return the arguments for the full state, or for only the diff.
 
-    The diff suffices if it has at most half the size of the state and the commit needs no full state.
+    The diff suffices if it is at most half the size of the state and no full state is due.
     """
     state, diff, outline = commit.state, commit.diff, commit.outline
     due = commit.snapshot or lease.state is None or (lease.epoch + 1) % WHOLE_EVERY_EPOCHS == 0

@@ -65,7 +65,7 @@ class PostgresLane:
 
         `crashes_below`: turns with this many crashes go to `suspected` instead of running. None in an
         isolated process (RT-26). `quarantined`: receives turns without remaining attempts. `freed`:
-        receives sessions of dead workers. `word`: renders the replies of turns that end without an Agent.
+        receives sessions released from dead workers. `word`: renders the replies of turns that end without an Agent.
         """
         self.worker = worker
         self._database = database
@@ -150,7 +150,7 @@ class PostgresLane:
     ) -> Work | None:
         """Return the claimed turn and remember the claim, or return None if no turn can be claimed.
 
-        If the row `turn` has no turn, claim one in a transaction that locks the lane.
+        If `turn` is an empty row, claim a turn in a transaction that locks the lane.
         """
         if not turn or turn[0] is None:
             found = await claim_repair.take_turn(

@@ -188,7 +188,7 @@ class PostgresDocuments:
         await connection.exec_driver_sql(source("insert_chunk").format(kind=kind), rows)
 
     async def _look_for_vectors(self, connection: AsyncConnection) -> bool:
-        """Return whether chunks are stored as vectors. Only the first call queries the database."""
+        """Return whether embeddings have pgvector's `vector` type. Only the first call queries the database."""
         known = self._has_vectors
         if known is None:
             query = text(

@@ -72,9 +72,9 @@ class PostgresForgetting:
         ]
 
     async def forgotten(self, tenant_id: TenantId, owner: UserId, until: float) -> list[Preference]:
-        """Return the preferences that were forgotten by `until` (Unix seconds) and not yet erased.
+        """Return the owner's preferences that were forgotten by `until` (Unix seconds) and not yet erased.
 
-        The `updated_at` of each preference is the time when it was forgotten.
+        Each preference's `updated_at` is the time when it was forgotten.
         """
         query = select(forgotten_preferences).where(*_of(_GONE, tenant_id, owner), _still_there(until))
         return [
@@ -83,7 +83,7 @@ class PostgresForgetting:
         ]
 
     async def take_out(self, tenant_id: TenantId, session_id: SessionId, unwanted: Unwanted) -> bool:
-        """Remove `unwanted` content from a session's data. Return True if the data no longer has this content.
+        """Remove `unwanted` content from a session's data. Return True if the data no longer contains it.
 
         Return False, without changes, while a turn or run of the session is active.
         """
@@ -109,7 +109,7 @@ class PostgresForgetting:
     async def drop_documents(
         self, tenant_id: TenantId, owner: UserId, sessions: list[SessionId], unwanted: Unwanted
     ) -> int:
-        """Delete documents with `unwanted` content that belong to the owner or `sessions`. Return their number.
+        """Delete the owner's and the sessions' documents that contain `unwanted` content. Return their number.
 
         A full erasure deletes all of their documents that are older than the erasure, whatever the content.
         """
@@ -156,7 +156,7 @@ def _still_there(until: float) -> Any:
 async def _forget_conversation(
     connection: AsyncConnection, session_id: SessionId, unwanted: Unwanted
 ) -> Unwanted:
-    """Blank all messages from before the full erasure at `unwanted.everything_until`.
+    """Blank all messages from before the full erasure (`unwanted.everything_until`).
 
     Return `unwanted` with the later messages as content to keep, or without the full erasure if the session
     began after it.

@@ -70,7 +70,7 @@ class PostgresCollections:
         after: tuple[TenantId, str] = (TenantId(""), ""),
         limit: int = 500,
     ) -> list[tuple[TenantId, str, JsonObject]]:
-        """Return up to `limit` documents that contain `where`, each with its tenant and key.
+        """Return up to `limit` documents that contain `where`, from all tenants, each with its tenant and key.
 
         The documents are ordered by tenant and key, starting after `after`.
         """
