@@ -16,7 +16,7 @@ BEGIN: Final = "<!-- measured: begin -->\n"
 END: Final = "<!-- measured: end -->"
 YARDSTICK: Final = "by hand"
 SAME_WORK: Final = {
-    "by hand": "a Celery task written by hand",
+    "by hand": "a hand-written Celery task",
     "echo": "**Parley**",
     "procrastinate": "procrastinate",
     "LangGraph, leanest": "LangGraph",
@@ -44,11 +44,12 @@ def make_summary(kept: dict[str, Any]) -> str:
     rounds = {row["name"]: row for row in kept["rounds"] if row["phase"] == "closed loop"}
     waiting = {row["candidate"]: row for row in kept["waiting"]}
     hand = rounds[YARDSTICK]["cpu_us"]
-    work = "The same turns (load 8 KB of state, change it, commit it in order)"
+    work = "Medians for identical turns (load 8 KB of state, change it, commit it in order)"
+    waited = f"throughput with {SESSIONS} sessions waiting for a model, % of ideal"
     lines = [
-        f"{work} on {about['cores']} cores, {kept['measured']}; medians:",
+        f"{work} on {about['cores']} cores, {kept['measured']}:",
         "",
-        f"| | turns/s | CPU per turn, × by hand | {SESSIONS} sessions that wait for a model: share of the ideal |",
+        f"| | turns/s | CPU per turn, relative to the hand-written task | {waited} |",
         "| --- | ---: | ---: | ---: |",
     ]
     lines += [
@@ -66,8 +67,8 @@ def make_tables(kept: dict[str, Any]) -> str:
     machine = f"{about['cores']} cores, {about['system']}, Python {about['python']}, load {about['load']}"
     spread = max(max(row["turns_per_s"]) / min(row["turns_per_s"]) for row in kept["rounds"])
     lines = [
-        f"Measured on {kept['measured']}: {machine}. Other programs were running, and rounds of one row differed by up",
-        f"to {spread:.1f} times, so differences below two times are not significant.",
+        f"Measured on {kept['measured']}: {machine}. Other programs were running, and a row's rounds differed by a",
+        f"factor of up to {spread:.1f}, so differences by a factor below two aren't significant.",
         "",
     ]
     rows = {(row["phase"], row["name"]): row for row in kept["rounds"]}
@@ -86,9 +87,9 @@ def make_tables(kept: dict[str, Any]) -> str:
             )
         lines.append("")
     if kept["waiting"]:
-        what = f"{SESSIONS} sessions, a model that takes {WAIT_S:.0f} s, one worker process"
+        what = f"{SESSIONS} sessions, model latency {WAIT_S:.0f} s, one worker process"
         lines += [
-            f"| {what} | turns/s | of the ideal | p50, ms | p99, ms | worker CPU, µs per turn | MB more |",
+            f"| {what} | turns/s | % of ideal | p50, ms | p99, ms | worker CPU, µs per turn | added memory, MB |",
             "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
         ]
     for row in kept["waiting"]:
