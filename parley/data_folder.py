@@ -24,7 +24,7 @@ _LONGEST_SOCKETS = 80
 def hold(data_dir: Path) -> Iterator[None]:
     """Lock the folder until the block ends. Create the folder if it is missing.
 
-    The kernel releases the lock of a killed process. Only the owner can access the folder, because it
+    The kernel releases the lock of a killed process. Also close the folder to other accounts, because it
     contains conversations.
 
     Raises:
@@ -65,7 +65,7 @@ def _require_own(data_dir: Path) -> None:
 def open_sockets(data_dir: Path, name: str) -> Iterator[Path]:
     """Yield a private folder for the sockets of the server `name`.
 
-    The folder is in the data folder, or a temporary one if that path is too long for a socket.
+    The folder is inside the data folder, or temporary if that path is too long for a socket.
     """
     folder = data_dir / f"{name}.socket"
     if len(os.fsencode(folder)) > _LONGEST_SOCKETS:

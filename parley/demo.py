@@ -68,7 +68,7 @@ class Screen:
 
 
 def run_demo(screen: Screen, data_dir: Path) -> bool:
-    """Run the conversation on a private stack with two workers. Return True if the flight was booked exactly once."""
+    """Run the demo on a private stack with two workers. Return True if the flight was booked exactly once."""
     plan = StackPlan(
         data_dir=data_dir,
         domain="travel",

@@ -52,10 +52,10 @@ def fork_program(
 ) -> ForkedProcess:
     """Fork a process that runs ``python ARGUMENTS`` in a new session.
 
-    `arguments`: ``-m``, a module name and the module's arguments. `name`: process name in ``top``; ``ps`` shows the
-    arguments of this process. `streams`: descriptors of stdin, stdout and stderr; all others are closed. `dies_by`:
-    signal that the kernel sends to the fork when this process exits. `folder`: working directory. Default: the
-    current one. `umask`: file mode mask, or -1 to inherit.
+    `arguments`: ``-m``, a module name and the module's arguments. `name`: process name in ``top``; ``ps``
+    shows this process's arguments. `streams`: descriptors of stdin, stdout and stderr; all others are closed.
+    `dies_by`: signal that the kernel sends to the fork when this process exits. `folder`: working directory.
+    Default: the current one. `umask`: file mode mask, or -1 to inherit.
     """
     parent, here = os.getpid(), folder or Path.cwd()
     sys.stdout.flush()

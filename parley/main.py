@@ -145,7 +145,7 @@ def main() -> None:
 
 
 def run(arguments: list[str], *, verbose: bool = False) -> int:
-    """Run a command and return its exit code. Print errors as one line on standard error.
+    """Run a command and return its exit code. Print an error as one line on standard error.
 
     `verbose`: print the traceback instead, except for usage errors.
     """

@@ -62,7 +62,7 @@ def make_tools(document: JsonObject, source: str) -> dict[str, JsonObject]:
 
 
 def write_tools(tools: Mapping[str, JsonObject]) -> str:
-    """Return the entries as the text of a `tools.yaml`."""
+    """Return the entries as `tools.yaml` text."""
     return yaml.safe_dump({"tools": dict(tools)}, sort_keys=False, allow_unicode=True, width=110)
 
 
@@ -189,7 +189,7 @@ def _base_url(document: JsonObject, source: str) -> str:
 
 
 def _tool_id(operation: JsonObject, method: str, path: str) -> str:
-    """Return the operation ID, or else path and method, in snake case. A single word gets the method appended."""
+    """Return the operation ID, or path and method without it, in snake case. A single word gets the method added."""
     given = operation.get("operationId") or f"{_TEMPLATE.sub('', path)}_{method}"
     name = _snake(given)
     return name if "_" in name else f"{name}_{method}"

@@ -62,7 +62,7 @@ def print_json(value: Any) -> None:
 
 
 def print_prompts(prompts: Mapping[str, Any]) -> None:
-    """Print each prompt's number of model calls and tokens per call as a table. Print nothing without prompts."""
+    """Print a table of each prompt's model calls and tokens per call. Print nothing if there are no prompts."""
     if prompts:
         rows = [[name, use["calls"], use["tokens_a_call"]] for name, use in prompts.items()]
         print_table(("prompt", "calls", "tokens per call, including the answer"), rows)

@@ -16,7 +16,7 @@ from pathlib import Path
 from orchestrator.errors import InvalidInput, ParleyError, Unavailable
 from parley.roles import PORTS, Role
 
-# Processes rewrite their heartbeat file every second. Training a domain can delay them.
+# Processes rewrite their heartbeat file every second. Training a domain can delay this.
 STALE_AFTER_S = 20.0
 _TIMEOUT_S = 3.0
 _PATHS = {Role.GATEWAY: ("/health/ready", "/health/live"), Role.FLOWER: ("/healthcheck", "/healthcheck")}

@@ -27,7 +27,7 @@ from parley.forking import ForkedProcess, can_fork, die_with, fork_program
 from parley.signals import hurry
 
 _POLL_S = 0.02
-_READY_WITHIN_S = 180.0  # a start takes a few seconds, but much longer on a busy machine
+_READY_WITHIN_S = 180.0  # a start usually takes a few seconds, but much longer on a busy machine
 _HURRIED_GRACE_S = 1.0
 
 
@@ -228,7 +228,7 @@ def _as_account(
     if sys.platform != "linux" or threading.current_thread() is not threading.main_thread():
         dies_by = None
     if account is not None and account.keep_access:
-        # Changing the account clears the parent-death signal, so setpriv must set it afterwards.
+        # Changing the account clears the parent-death signal, so setpriv must set it afterward.
         death = () if dies_by is None else ("--pdeathsig", dies_by.name.removeprefix("SIG"))
         setpriv = (
             *("setpriv", "--reuid", str(account.uid), "--regid", str(account.gid), "--clear-groups"),

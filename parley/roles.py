@@ -87,7 +87,7 @@ def command_of(role: Role, seat: Seat) -> tuple[str, ...]:
         case Role.BEAT:
             return (*celery, "beat", "--pidfile=", "-l", "INFO")
         case Role.FLOWER:
-            # Flower needn't enable events: workers that it shows send them anyway.
+            # Flower doesn't need to enable events, because the workers always send them.
             options = (f"--address={seat.host}", f"--port={seat.port}", "--enable_events=false")
             return (*celery, "flower", *options)
 

@@ -38,7 +38,7 @@ _OF_TYPE = {
 
 
 def list_samples(slot: SlotSpec, domain: Domain, today: date) -> Sequence[Sample]:
-    """Return up to `_MOST_VALUES` samples for a slot, or none if neither its type nor the domain has values."""
+    """Return up to `_MOST_VALUES` samples for a slot, or none if neither its type nor the domain provides any."""
     found = _read_samples(slot, domain) if slot.samples else _make_samples(slot, domain, today)
     return tuple(islice(found, _MOST_VALUES))
 
@@ -97,7 +97,7 @@ def _name(value: EntityValue) -> str:
 
 
 def _count(slot: SlotSpec) -> Sequence[int]:
-    """Return the lowest numbers of a slot's range, at most three, or the quartiles of a wide range."""
+    """Return up to three of the lowest numbers in a slot's range, or the quartiles of a wide range."""
     lowest = int(slot.minimum or 1)
     highest = int(slot.maximum if slot.maximum is not None else lowest + 2)
     if highest - lowest <= _MOST_COUNTED:

@@ -200,7 +200,7 @@ class Conversation:
         return self.submit(TurnInput(text=text))
 
     def act(self, name: str, payload: JsonObject | None = None) -> Coroutine[Any, Any, JsonObject]:
-        """Send an action, such as a click on a button, and return the turn object."""
+        """Send an action, such as a button click, and return the turn object."""
         return self.submit(TurnInput(action={"name": name, "payload": payload or {}}))
 
     async def wait(self, seconds: float) -> list[JsonObject]:

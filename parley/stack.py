@@ -131,7 +131,7 @@ def run_stack(plan: StackPlan, say: Callable[[str], None]) -> Iterator[RunningSt
 
 
 def _kept_in(plan: StackPlan) -> Path:
-    """Return the folder for trained models, from the environment, the plan, or the data folder."""
+    """Return the folder for trained models: from the environment, from the plan, or in the data folder."""
     return Path(os.environ.get(TRAINED_FOLDER) or plan.trained or trained_folder(plan.data_dir))
 
 
@@ -201,8 +201,8 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
         is_shared = not plan.private
         seat = Seat(name=f"{name}@parley", in_flower=is_shared, schedules=is_shared)
         ready = log_says("ready.")
-        # Send a worker only one SIGTERM: a second one makes the threads pool run tasks twice. The grace period
-        # must be longer than the time that a worker allows its running turns.
+        # Send a worker only one SIGTERM: a second one makes the threads pool run tasks twice. The grace
+        # period must be longer than the time that a worker gives its running turns.
         grace_s = shutdown_s + _BRIEF_GRACE_S
         if plan.private:
             return program(name, role, seat, ready, {}, grace_s)

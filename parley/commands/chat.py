@@ -77,7 +77,7 @@ def _talk(conversation: Conversation, data_dir: Path, *, as_json: bool) -> None:
 
 @contextmanager
 def _private_gateway(domain: str | None, data_dir: Path, *, lasting: bool) -> Iterator[str]:
-    """Run a private stack and yield its URL. `lasting`: True if later runs need the session or user.
+    """Run a private stack and yield its URL. `lasting`: True to keep the data for later runs.
 
     The stack runs in `data_dir` if `lasting`, or in a temporary folder. Trained models stay in `data_dir`.
     """

@@ -42,7 +42,7 @@ def replay(
     as_json: AsJson = False,
     data_dir: DataDir = DEFAULT_DATA_DIR,
 ) -> None:
-    """Send dead letters to their queues again.
+    """Send dead letters back to their queues.
 
     Messages whose turns were accepted in the meantime have no further effect.
     """

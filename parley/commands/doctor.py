@@ -49,7 +49,7 @@ def doctor(
 ) -> None:
     """Check the environment and a running deployment.
 
-    Checks stores, workers, gateway, models, domain and settings. Exits with status 1 if a check fails.
+    Checks the stores, workers, gateway, models, domain and settings. Exits with status 1 if a check fails.
     """
     broken = False
     folder = data_dir.resolve()
@@ -74,7 +74,7 @@ def _examine_model(environment: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def _running_stores(data_dir: Path) -> dict[str, str]:
-    """Return the store URLs of the `parley up` that runs on this data folder, by variable name."""
+    """Return the store URLs, by variable name, of the `parley up` that uses this data folder."""
     if not is_held(data_dir):
         return {}
     found = {"DATABASE_URL": running_database(data_dir), "REDIS_URL": running_redis(data_dir)}

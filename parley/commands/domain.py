@@ -99,7 +99,7 @@ def train(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Train the local classifier, for example during an image build, so that processes load it at startup."""
+    """Train the local classifier, for example during an image build, so that processes can load it at startup."""
     if into is None:
         raise InvalidInput("Specify --into FOLDER, or set PARLEY_TRAINED_FOLDER.", field="into")
     kept = TrainedFiles(into.resolve())
@@ -111,7 +111,7 @@ def train(
 
 
 def _row(flow: FlowSummary) -> list[str]:
-    """Return a flow's table row, in the order of `_COLUMNS`."""
+    """Return a flow's table row, with one cell for each of `_COLUMNS`."""
     return [
         flow.dact,
         ", ".join(flow.acts),
@@ -138,7 +138,7 @@ def new(
 def scaffold(name: str, into: Path) -> Path:
     """Copy the sample domain to the folder `into/name` and return this folder.
 
-    Raises InvalidInput if the name is invalid or the folder exists.
+    Raises InvalidInput if the name is invalid or the folder already exists.
     """
     if not _NAME.fullmatch(name):
         raise InvalidInput(

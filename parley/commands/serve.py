@@ -32,7 +32,7 @@ def serve(
         int | None, typer.Option(min=1, help="Number of concurrent tasks of a worker.")
     ] = None,
 ) -> None:
-    """Run one role until SIGTERM. Stores and secrets come from the environment."""
+    """Run one role until SIGTERM. Store URLs and secrets come from the environment."""
     seat = Seat(host=host, port=port or PORTS.get(role, 0), name=name, threads=threads)
     os.environ.update(make_environment(role, seat))
     _, module, *arguments = command_of(role, seat)
@@ -44,7 +44,8 @@ def serve(
 def make_environment(role: Role, seat: Seat) -> dict[str, str]:
     """Return the role's environment.
 
-    Raises ConfigurationError if a setting is invalid, or InvalidInput if Flower would be open without a password.
+    Raises ConfigurationError if a setting is invalid, or InvalidInput if other machines could reach Flower
+    without a password.
     """
     load_settings()
     environment = {**ONE_THREAD_EACH, **read_environment()}

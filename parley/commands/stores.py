@@ -29,7 +29,7 @@ _LOGIN_ROLES = {"runtime": "parley_runtime", "gateway": "parley_gateway"}
 
 @contextmanager
 def open_some_database(data_dir: Path) -> Iterator[str]:
-    """Yield the environment's database URL, or the URL of the data folder's server, started if it isn't running."""
+    """Yield the database URL from the environment, or that of the data folder's server, started if necessary."""
     found = read_variable("PARLEY_DIRECT_DATABASE_URL") or read_variable("DATABASE_URL")
     found = found or running_database(data_dir.resolve())
     if found is not None:
@@ -92,7 +92,7 @@ def migrate(
 
 
 def read_login(entry: str) -> tuple[str, str]:
-    """Parse a --login option. Return the database role, and the URL in the file.
+    """Parse a --login option. Return the database role, and the URL from the file.
 
     Raises InvalidInput if the option is malformed or the file can't be read.
     """
@@ -127,7 +127,7 @@ def await_schema(database_url: str | None, wait_s: float) -> None:
 
 @app.command("redis-acl")
 def redis_acl() -> None:
-    """Print an ACL file for Redis. Prints the generated passwords to standard error."""
+    """Print a Redis ACL file. The generated passwords go to standard error."""
     passwords = {name: secrets.token_urlsafe(24) for name in USERS}
     sys.stdout.write(write_acl_file(passwords))
     for name, password in passwords.items():

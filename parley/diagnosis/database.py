@@ -145,7 +145,7 @@ def _check_schema(connection: psycopg.Connection[Any]) -> Finding:
 
 
 def _check_tenants(connection: psycopg.Connection[Any], *, guarded: bool) -> Iterator[Finding]:
-    """Check that row-level security applies to this role. If the role bypasses it, that is bad only if `guarded`."""
+    """Check that row-level security applies to this role. A bypass is bad only if `guarded`."""
     (tables,) = _fetch(connection, _GUARDED)
     name, passes_by = _fetch(connection, _ROLE)
     if tables and passes_by:

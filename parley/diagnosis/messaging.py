@@ -139,7 +139,7 @@ def _lead_s(client: redis.Redis) -> float:
 
 
 def _server_time(client: redis.Redis) -> float:
-    seconds, micros = client.time()  # pyright: ignore[reportGeneralTypeIssues]  # typed for both kinds of client
+    seconds, micros = client.time()  # pyright: ignore[reportGeneralTypeIssues]  # typed for sync and async clients
     return seconds + micros / 1e6
 
 

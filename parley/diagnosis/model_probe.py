@@ -64,7 +64,7 @@ class Question:
 
 
 def questions(model: str) -> Iterator[Question]:
-    """Yield the probes. The first one uses no optional feature, and each of the others adds one or two."""
+    """Yield the probes. The first one uses no optional features, and each of the others uses one or two."""
 
     def ask(text: str, *takes: RequestField, **more: object) -> ChatRequest:
         profile = replace(_BARE, refused=_BARE.refused - {*takes})
@@ -180,7 +180,7 @@ def _describe(error: ModelUnavailable) -> str:
 
 
 async def probe_configured(settings: Settings) -> AsyncGenerator[Finding, None]:
-    """Probe the model in PARLEY_MODEL. Yield only a note if it has no endpoint.
+    """Probe the model in PARLEY_MODEL. If it has no endpoint, yield only a note.
 
     Raises ConfigurationError if the endpoint's settings are invalid or its client package is missing.
     """

@@ -42,7 +42,7 @@ def examine_folders(data_dir: Path, environment: Mapping[str, str], *, embedded:
 
 
 def examine_models(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Request the model list of each endpoint that has a URL. `parley doctor --model` tests more features."""
+    """Request the model list from each endpoint that has a URL. `parley doctor --model` tests more features."""
     try:
         settings = read_model_settings(environment)
         endpoints = read_endpoints(settings)
@@ -61,7 +61,7 @@ def examine_models(environment: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def examine_flower(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Check the form of Flower's credentials, and that the server at PARLEY_FLOWER_URL requires a password."""
+    """Check the format of Flower's credentials, and that the server at PARLEY_FLOWER_URL requires a password."""
     auth, url = environment.get("FLOWER_BASIC_AUTH"), environment.get("PARLEY_FLOWER_URL")
     if auth is not None and not all(auth.partition(":")):
         yield bad(

@@ -57,7 +57,7 @@ def running_redis(data_dir: Path) -> str | None:
 
 
 def find_server() -> str:
-    """Return the path of a server: Valkey from its wheel, or Valkey or Redis on the PATH.
+    """Return the path of a server program: Valkey from its wheel, or Valkey or Redis from the PATH.
 
     Raises Unavailable if none is installed.
     """

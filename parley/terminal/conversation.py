@@ -80,7 +80,7 @@ class Conversation:
 
 
 def line_of(said: dict[str, Any]) -> str:
-    """Format a message of a session's history. An action appears as its name, a repair with its reason."""
+    """Format a message from a session's history. An action appears as its name, and a repair with its reason."""
     content = str(said["content"])
     if said["form"] == "action" and content.startswith("{"):  # erased actions are plain text
         action = json.loads(content)

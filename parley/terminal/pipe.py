@@ -10,7 +10,7 @@ from parley.signals import raise_if_stopped
 from parley.terminal.conversation import Conversation
 from parley.terminal.words import plain
 
-LONGEST_LINE = 64 * 1024  # bytes, like the gateway's limit for request bodies
+LONGEST_LINE = 64 * 1024  # bytes, like the gateway's limit on request bodies
 
 
 def talk_in_pipe(conversation: Conversation, stream: BinaryIO, *, as_json: bool) -> None:

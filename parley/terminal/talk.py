@@ -50,7 +50,7 @@ async def _converse(conversation: Conversation, session: PromptSession[str]) -> 
 
 
 def _begin_prompt(words: StreamedWords) -> str:
-    """Return the prompt, preceded by up to half a screen of the streamed answer's end."""
+    """Return the prompt, preceded by the end of the streamed answer, at most half a screen."""
     written = "" if get_app().is_done else words.written
     if not written:
         return PROMPT
@@ -82,7 +82,7 @@ def _make_keys() -> KeyBindings:
 
 
 def _take(answers: Answers, line: str, words: StreamedWords) -> None:
-    """Process a line of input: a command, a suggestion's number or a message. Does not wait for the answer."""
+    """Process a command, a suggestion's number or a message, without waiting for the answer."""
     talk = answers.talk
     before = talk.conversation
     words.begin()

@@ -5,13 +5,13 @@ from typing import Any
 from orchestrator.res.markup import to_plain
 from orchestrator.res.templates import INVISIBLE
 
-# Kinds of questions that a bare number answers. For other questions, a number may be a value, so users choose a
-# suggestion by `/1`.
+# Kinds of questions that a bare number answers. For other questions, a number may be a value, so users choose
+# a suggestion with `/1`.
 NUMBERED = frozenset({"options", "confirmation", "approval"})
 
 
 def clean(value: Any) -> str:
-    """Format a value on one line, without control characters. None becomes a dash, a boolean yes or no."""
+    """Format a value on one line, without control characters. None becomes a dash, and a boolean becomes yes or no."""
     if value is None:
         return "–"
     if isinstance(value, bool):

@@ -82,7 +82,8 @@ class MemoryLane:
         for turn in unfinished:
             if not session.may_run(turn):
                 continue
-            # A turn that is still running has lost its worker, which doesn't count as an attempt.
+            # A turn still marked as running has lost its worker. Rerunning the turn doesn't count as another
+            # attempt.
             attempts = turn.attempts + (turn.status is not TurnStatus.RUNNING)
             over = attempts > self._max_attempts
             if over:

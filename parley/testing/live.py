@@ -57,7 +57,7 @@ class MemoryLiveEvents:
                 subscription.nudge()
 
     def _keep(self, event: Event) -> None:
-        """Store the text that a turn has streamed so far. Discard it when the turn ends or a token doesn't follow."""
+        """Store the text streamed so far in a turn. Discard it when the turn ends or a token's offset doesn't match."""
         kept = self._streamed.pop(event.session_id, None)
         if event.type != TOKEN:
             if kept is not None and event.type not in ENDINGS:

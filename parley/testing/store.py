@@ -182,7 +182,7 @@ class MemorySession:
             self.plans[revision.plan_id].revisions.append((revision, turn_id, now))
 
     def append(self, turn_id: TurnId, *events: Event) -> tuple[Event, ...]:
-        """Store events with numbers. Events belong to `turn_id` unless they name another turn."""
+        """Store events with sequence numbers. Events belong to `turn_id` unless they name another turn."""
         first = len(self.events) + 1
         numbered = tuple(
             replace(event, number=first + place, turn_id=event.turn_id or turn_id)

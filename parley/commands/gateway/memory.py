@@ -29,7 +29,7 @@ def forget(
         bool, typer.Option("--everything", help="Erase everything, messages included.")
     ] = False,
 ) -> Answer:
-    """Erase preferences irreversibly.
+    """Erase a user's preferences permanently.
 
     Traces of them in conversations, scratchpad and documents are erased within minutes.
     """

@@ -49,7 +49,7 @@ def repair(
 
 
 def make_repair(client: Client, session: str, change: JsonObject, why: str | None) -> Answer:
-    """Preview a repair or, if `why` is given, apply it. Raises Refused if a repair to apply is rejected."""
+    """Preview a repair or, if `why` is given, apply it. Raises Refused if it can't be applied."""
     preview = client.preview_repairs(session, [change])
     if why is None:
         return Answer(preview, _tell(preview["done"], preview["told"], preview["refused"]))
@@ -100,7 +100,7 @@ def _show(found: JsonObject) -> Answer:
 
 
 def _write(repair: JsonObject) -> str:
-    """Format a repair as command-line arguments, with names in capitals for missing values."""
+    """Format a repair as command-line arguments, with uppercase placeholders for missing values."""
     name = str(repair["kind"]).replace("_", "-")
     if name == "mark":
         name = "done" if repair["done"] else "not-done"

@@ -64,7 +64,7 @@ def start(
     inputs: Annotated[str, typer.Option(help="Inputs, as a JSON list.")] = "[]",
     follow: Annotated[bool, typer.Option("--watch", help="Watch the run until it ends.")] = False,
 ) -> Answer:
-    """Start a flow, or all flows of a trigger. If a run of the flow is active for the session, show this run's ID."""
+    """Start a flow, or all flows of a trigger. If the session already has an active run of the flow, show its ID."""
     started = client.start_run(flow, trigger=trigger, session_id=session, inputs=_read_list(inputs))
     run_ids = list(started["runs"].values())
     if not follow:
@@ -90,13 +90,13 @@ def cancel(client: Client, run: Run) -> Answer:
 
 @gateway_command(app)
 def redo(client: Client, run: Run) -> Answer:
-    """Start another run of a finished chain of runs, even beyond the limit on automatic reruns."""
+    """Add a run to a finished chain of runs, even beyond the limit on automatic reruns."""
     found = client.redo_run(run)
     return Answer(found, found["run_id"])
 
 
 def _follow(client: Client, run_id: str) -> dict[str, Any]:
-    """Show the progress of a run and its reruns. Return the last run when it has ended."""
+    """Show the progress of a run and its reruns. Return the last run once it has ended."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

@@ -97,7 +97,7 @@ def rollback(
     session: Session,
     epoch: Annotated[int, typer.Argument(min=0, help="The version to roll back to.")],
 ) -> Answer:
-    """Roll a session back to an earlier version. Its history is kept."""
+    """Roll a session back to an earlier version. The history is kept."""
     found = client.rollback(session, epoch)
     return Answer(
         found, f"Rolled {session} back to version {epoch}; the current version is {found['epoch']}."
@@ -113,7 +113,7 @@ def branch(
     ] = None,
     name: Annotated[str | None, typer.Option(help="ID of the new session.")] = None,
 ) -> Answer:
-    """Fork a session at its current or an earlier version."""
+    """Fork a session at its current version or an earlier one."""
     found = client.branch(session, epoch=at, branch_id=name)
     return Answer(found, f"Forked {found['session_id']} at version {found['parent_epoch']} of {session}.")
 
@@ -130,7 +130,7 @@ def compare(
 
 
 def describe_comparison(found: dict[str, Any]) -> list[str]:
-    """Format a comparison: the last shared version, later turns of both sessions, and side effects of only one."""
+    """Format a comparison: the last shared version, later turns of both sessions, and side effects in only one."""
     common = found["common"]
     shared = f"version {common['epoch']} of {common['session_id']}" if common else "nothing"
     lines = [f"{'left':<12} {found['left']}", f"{'right':<12} {found['right']}", f"{'shared':<12} {shared}"]

@@ -23,7 +23,7 @@ def list_webhooks(
         bool, typer.Option("--failing", help="List only deliveries that are being retried or are disabled.")
     ] = False,
 ) -> Rows:
-    """List webhooks or, with --failing, the sessions whose events are not delivered."""
+    """List webhooks or, with --failing, the sessions whose events are not being delivered."""
     return Rows(client.failing_webhooks(), _FAILING) if failing else Rows(client.webhooks(), _LISTED)
 
 
@@ -36,7 +36,7 @@ def create(
         list[str] | None, typer.Option(help="Event type. Repeat for several. Default: all.")
     ] = None,
 ) -> JsonObject:
-    """Add a webhook for the events of one session or all sessions."""
+    """Create a webhook for the events of one session or all sessions."""
     return client.create_webhook(address, session_id=session, events=event or None)
 
 
@@ -49,7 +49,7 @@ def close(client: Client, webhook: Webhook) -> None:
 
 @gateway_command(app)
 def retry(client: Client, webhook: Webhook, session: Session = None) -> JsonObject:
-    """Resume a webhook's delivery now, from the first undelivered event."""
+    """Resume delivery to a webhook now, from the first undelivered event."""
     return client.retry_webhook(webhook, session_id=session)
 
 

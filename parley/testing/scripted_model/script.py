@@ -25,7 +25,7 @@ class Request:
 
     @property
     def prompt_id(self) -> str | None:
-        """The prompt ID in the metadata, else the name of the output schema, or None without either."""
+        """The prompt ID from the metadata, or the name of the output schema, or None if both are missing."""
         response_format: JsonObject = self.body.get("response_format") or {}
         schema: JsonObject = response_format.get("json_schema") or {}
         return self.metadata.get("prompt_id") or schema.get("name")
@@ -57,7 +57,7 @@ class Request:
 
     @property
     def said(self) -> str:
-        """The data's `utterance`, or the last user message if the data has none. Empty without user messages."""
+        """The data's `utterance`, or the last user message if there is no `utterance`. Empty if both are missing."""
         utterance = self.data.get("utterance")
         return utterance if isinstance(utterance, str) else "".join(self.user_messages[-1:])
 

@@ -64,7 +64,8 @@ class ScriptedModel:
 
     def start(self) -> None:
         """Start the server and return when it accepts connections. Raises OSError if the port is in use."""
-        # Without the explicit protocol, asyncio keeps Nagle's algorithm on, which delays each answer by 40 ms.
+        # Without the explicit protocol, asyncio leaves Nagle's algorithm on, which delays each answer by 40
+        # ms.
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -92,7 +92,7 @@ def embeddings(body: JsonObject, dimensions: int) -> JsonObject:
 
 
 def embed(text: str, dimensions: int) -> list[float]:
-    """Return a vector of length 1 that hashes each word to a position and sign, or zeros without words."""
+    """Return a vector of length 1 that hashes each word to a position and sign, or zeros if there are no words."""
     vector = [0.0] * dimensions
     for word in _WORDS.findall(text.lower()):
         digest = int.from_bytes(blake2b(word.encode(), digest_size=8).digest())
