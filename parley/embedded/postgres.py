@@ -207,7 +207,7 @@ def choose_account(data_dir: Path, binaries: Path) -> Account | None:
 
 
 def give_to(account: Account | None, folder: Path) -> None:
-    """Make the account the owner of the folder and its contents, unless the account is None or already the owner."""
+    """Change the owner of the folder and its contents to `account`, unless that is None or already the owner."""
     if account is None or folder.stat().st_uid == account.uid:
         return
     os.chown(folder, account.uid, account.gid)
