@@ -135,7 +135,7 @@ class Database:
         await self.close()
 
     async def open(self) -> None:
-        """Open the pool without connecting. The first use raises if the server does not respond."""
+        """Open the pool without connecting. The first use raises an error if the server does not respond."""
         await self.pool.open(wait=False)
 
     async def close(self) -> None:

@@ -78,7 +78,7 @@ _log = get_logger(__name__)
 
 
 def make_roles(database_url: str) -> list[str]:
-    """Create missing roles, grant all rights, and return the names of the new roles.
+    """Create missing roles, grant all roles their rights, and return the names of the new roles.
 
     The database must be migrated, and the URL's user must be an administrator or the tables' owner with
     CREATEROLE. Raises Unavailable or Refused.
@@ -160,9 +160,9 @@ def make_login(database_url: str, login_url: str, role: str) -> str:
 
 
 def tie_reader(database_url: str, role: str, tenant_id: TenantId) -> None:
-    """Restrict an existing login role to one tenant's rows, and limit its connections and disk space.
+    """Restrict an existing login role to one tenant's rows, and limit its connections and temporary files.
 
-    Raises NotFound, Unavailable, or Refused if this user cannot change the role.
+    Raises NotFound, Unavailable, or (if this user cannot change the role) Refused.
     """
     try:
         with psycopg.connect(database_url, connect_timeout=10) as connection:
@@ -185,9 +185,9 @@ def tie_reader(database_url: str, role: str, tenant_id: TenantId) -> None:
 
 
 def _withhold_server_wide_functions(connection: psycopg.Connection[Any]) -> None:
-    """Revoke functions that let a reader block all tenants, except from roles that need them.
+    """Revoke rights that let a reader block all tenants, except from roles that need them.
 
-    Only a server administrator can revoke them. For other users, PostgreSQL only sends a warning.
+    Only a server administrator can revoke all of them. PostgreSQL warns other users instead of failing.
     """
     row = connection.execute(_TABLE_OWNER).fetchone()
     assert row is not None
@@ -213,7 +213,7 @@ def _withhold_server_wide_functions(connection: psycopg.Connection[Any]) -> None
 
 
 def _limit_temporary_files(connection: psycopg.Connection[Any], role: sql.Identifier) -> None:
-    """Limit the disk space for a reader's queries, if this user may set the limit."""
+    """Limit the temporary disk space for a reader's queries, or log a warning if not permitted."""
     limit = sql.SQL("ALTER ROLE {} SET temp_file_limit TO {}")
     try:
         with connection.transaction():
@@ -232,7 +232,7 @@ def _make_role(connection: psycopg.Connection[Any], name: str) -> bool:
 def _set_login(connection: psycopg.Connection[Any], user: str, password: str, role: str) -> None:
     """Create or change a login. The server and its log receive only a digest of the password.
 
-    The limits belong to the login, because a pooler does not forward limits that a connection requests.
+    The login role has the limits, because a pooler does not forward limits that a connection requests.
     """
     digest = connection.pgconn.encrypt_password(password.encode(), user.encode(), b"scram-sha-256").decode()
     verb = sql.SQL("ALTER" if _exists(connection, user) else "CREATE")
@@ -245,7 +245,7 @@ def _set_login(connection: psycopg.Connection[Any], user: str, password: str, ro
 
 
 def _passes_by(connection: psycopg.Connection[Any], user: str) -> bool:
-    """Return whether a user bypasses row-level policies, like administrators and table owners."""
+    """Return whether a user bypasses row-level policies, for example as an administrator or table owner."""
     found = connection.execute(
         "SELECT FROM pg_roles WHERE rolname = %s AND (rolsuper OR rolbypassrls OR EXISTS ("
         "SELECT FROM pg_class WHERE relrowsecurity AND pg_has_role(pg_roles.oid, relowner, 'MEMBER')))",

@@ -292,7 +292,7 @@ def _lines(row: Row[Any]) -> Iterator[JsonObject]:
 
 
 def _last_of_user(name: str, tenant_id: TenantId, user_id: UserId | None) -> Any:
-    """Return a subquery for `timezone` or `locale` in the user's newest session that has a value.
+    """Return a subquery for the `timezone` or `locale` of the user's newest session that has one.
 
     Return None if there is no user.
     """
@@ -348,7 +348,7 @@ async def _make_checkpoint(connection: AsyncConnection, session_id: SessionId, e
 async def _rebuild(
     connection: AsyncConnection, tenant_id: TenantId, session_id: SessionId, epoch: Epoch
 ) -> JsonObject:
-    """Return the state at an epoch, from the last snapshot up to it and later diffs. Raises NotFound."""
+    """Return the state at an epoch, rebuilt from the latest snapshot up to then and later diffs. Raises NotFound."""
     kept = state_history.c
     base = (
         select(kept.epoch)

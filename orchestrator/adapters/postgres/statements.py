@@ -54,12 +54,12 @@ def statement(name: str, without: frozenset[str] = frozenset()) -> Statement:
 
 
 def leave_out(written: str, without: frozenset[str]) -> str:
-    """Return a source text without the parts that require the arguments in `without`."""
+    """Return SQL source without the parts that require the arguments in `without`."""
     return _PART.sub(lambda part: "" if part[1] in without else part[2], written)
 
 
 def with_colons(written: str) -> str:
-    """Return a source text with arguments in the syntax of SQLAlchemy's `text`."""
+    """Return SQL source with arguments in the syntax of SQLAlchemy's `text`."""
     return _ARGUMENT.sub(r":\1", written)
 
 

@@ -117,7 +117,7 @@ def record_of(kind: type[_Record], row: Row[Any], /, **given: Any) -> _Record:
 
 
 def row_object(row: Row[Any]) -> JsonObject:
-    """Return a row with a timestamp column `at` as a JSON object, in which `at` is an ISO 8601 string."""
+    """Return a row as a JSON object, with its timestamp `at` as an ISO 8601 string."""
     return {**_members(row), "at": row.at.isoformat()}
 
 

@@ -40,7 +40,7 @@ async def add_webhook(
     session_id: SessionId | None = None,
     events: tuple[str, ...] | None = None,
 ) -> Webhook:
-    """Store a webhook, and create a secret if its tenant has none. Raises InvalidInput for an invalid URL."""
+    """Store a webhook, and create a secret if the tenant has none. Raises InvalidInput for an invalid URL."""
     host = check_url(url)
     known = select(webhook_secrets.c.secret_id).where(webhook_secrets.c.tenant_id == tenant_id).limit(1)
     if (await connection.execute(known)).one_or_none() is None:
@@ -111,7 +111,7 @@ class PostgresWebhooks:
             await connection.execute(delete(webhook_feeds).where(webhook_feeds.c.webhook_id == webhook_id))
 
     async def failing(self, tenant_id: TenantId, *, limit: int = 100) -> list[Feed]:
-        """Return failing and abandoned feeds, the longest failing first."""
+        """Return failing and abandoned feeds, longest-failing first."""
         query = (
             select(webhook_feeds)
             .where(webhook_feeds.c.tenant_id == tenant_id, webhook_feeds.c.failing_since.is_not(None))
@@ -121,7 +121,7 @@ class PostgresWebhooks:
         return [record_of(Feed, row) for row in await self._database.read_all(query)]
 
     async def retry(self, tenant_id: TenantId, webhook_id: str, session_id: SessionId | None = None) -> int:
-        """Retry failing and abandoned feeds immediately. Return the number of feeds. Raises NotFound."""
+        """Retry a webhook's failing and abandoned feeds immediately. Return how many there are. Raises NotFound."""
         named = select(webhooks.c.webhook_id).where(
             webhooks.c.webhook_id == webhook_id, webhooks.c.tenant_id == tenant_id
         )
@@ -166,7 +166,7 @@ class PostgresWebhookFeeds:
     ) -> list[HeldFeed]:
         """Claim up to `limit` feeds with due deliveries, for `hold_s` seconds.
 
-        At most `per_host` feeds are claimed for each host, and none for `busy_hosts`.
+        Claim at most `per_host` feeds per host, and none for `busy_hosts`.
         """
         arguments = {
             "limit": limit,
@@ -179,7 +179,7 @@ class PostgresWebhookFeeds:
         return [_held_feed(row) for row in rows]
 
     async def events(self, feed: HeldFeed, *, after: int, limit: int) -> list[Event]:
-        """Return up to `limit` events of the feed's session with numbers above `after`, in order."""
+        """Return up to `limit` of the session's events with numbers above `after`, in order."""
         return await read_events(self._database, feed.session_id, after=after, limit=limit)
 
     async def delivered(self, feed: HeldFeed, number: int, *, hold_s: float) -> bool:

@@ -73,7 +73,7 @@ def tls_options(url: str) -> JsonObject:
     """Return Celery's options for verifying a ``rediss://`` server.
 
     Without these options, Celery's broker skips verification and its result backend rejects the URL. Return
-    an empty dict for other URLs, or if the URL contains the options.
+    an empty dict for other URLs, or if the URL sets `ssl_cert_reqs`.
     """
     parts = urlsplit(url)
     if parts.scheme != "rediss" or "ssl_cert_reqs=" in parts.query:

@@ -69,7 +69,7 @@ class Gathered(Generic[_Item, _Reply]):
         return await asyncio.shield(self._sending)
 
     async def settle(self) -> None:
-        """Wait until the batch that is being sent, if any, has been sent."""
+        """Wait until the batch in transit, if any, has been sent."""
         async with self._one_at_a_time:
             return
 
@@ -83,7 +83,7 @@ class _WatchedPool(SentinelConnectionPool, BlockingConnectionPool):
     """A pool of connections to the current master. Callers wait for a free connection."""
 
     async def disconnect(self, inuse_connections: bool = True) -> None:
-        """Close the connections to the master.
+        """Close the idle connections to the master.
 
         `inuse_connections`: True to also close connections in use and all connections to the sentinels.
         """

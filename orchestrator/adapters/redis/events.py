@@ -101,7 +101,7 @@ class RedisEvents:
         return await pipeline.execute()
 
     async def _read_streamed(self, session_id: SessionId) -> Streamed | None:
-        """Return the streamed text of the session's running turn, or None if Redis has no text or is unavailable."""
+        """Return the running turn's streamed text, or None if Redis has no text or is unavailable."""
         try:
             turn_id, text, stamp = await self._redis.hmget(STREAMED + session_id, "turn", "text", "stamp")
         except (RedisError, OSError) as error:
@@ -249,7 +249,7 @@ def _encode(event: Event) -> JsonObject:
 def _piece(tokens: list[Event]) -> tuple[str, int, str, int]:
     """Merge consecutive tokens.
 
-    Return their turn, offset and text, and the total length of the answer so far.
+    Return their turn, offset and text, and the answer's length so far.
     """
     text = "".join(token.payload["text"] for token in tokens)
     offset = tokens[0].payload["offset"]
@@ -257,7 +257,7 @@ def _piece(tokens: list[Event]) -> tuple[str, int, str, int]:
 
 
 def _decode(session_id: SessionId, message: bytes) -> tuple[int, list[Event]]:
-    """Return a message's token stamp, or 0 if it has none, and its events."""
+    """Return a message's token stamp (or 0 if it has none) and events."""
     stamp, bracket, entries = message.partition(b"[")
     events = [
         Event(

@@ -140,7 +140,7 @@ def _keys(tenant_id: TenantId, session_id: SessionId) -> tuple[str, str, str, st
 
 
 def _named(entry: Entry, operation: str | None, place: int) -> Entry:
-    """Return the entry with an ID. A repeated operation assigns the same IDs."""
+    """Return the entry with an ID, assigning one if necessary. A repeated operation assigns the same IDs."""
     if entry.entry_id:
         return entry
     name = new_entry_id() if operation is None else f"note_{operation}_{place}"

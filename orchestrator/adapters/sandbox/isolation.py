@@ -66,7 +66,7 @@ def leave_network(libc: Any) -> bool:
 
 
 def drop_identity() -> None:
-    """Switch from root to the `nobody` account, because limits do not apply to root."""
+    """Switch from root to the `nobody` account, because root can raise its limits."""
     if os.getuid() != 0:
         return
     try:
@@ -135,7 +135,7 @@ def stopped(category: str, message: str) -> str:
 
 
 def isolate(request: dict[str, Any]) -> bool:
-    """Drop the process's rights, in an order that matters.
+    """Drop the process's rights. The order of the steps matters.
 
     Return False if the network may still be reachable.
     """
@@ -153,7 +153,7 @@ def isolate(request: dict[str, Any]) -> bool:
 
 
 def serve(attempt: Callable[[dict[str, Any]], str]) -> None:
-    """Answer the request on standard input with `attempt`, then exit without running cleanup code."""
+    """Answer the request on standard input by calling `attempt`, then exit without running cleanup code."""
     try:
         send(attempt(json.loads(sys.stdin.buffer.read())))
     except MemoryError:

@@ -18,10 +18,10 @@ from isolation import answer, isolate, serve, stopped
 
 OWN_NAME = "sandboxed"
 
-# Events that harmless code triggers: namedtuple evaluates a template and looks up its caller's name.
+# Events that harmless code triggers. For example, namedtuple evaluates a template and looks up its caller.
 HARMLESS_EVENTS = frozenset({"exec", "compile", "sys._getframe", "sys._getframemodulename", "builtins.id"})
 
-# Modules that other modules import on first use, loaded before isolation, because imports fail afterwards.
+# Modules that other modules import on first use. Load them before isolation, because imports fail afterward.
 LOADED_LATE = {
     "datetime": ("_strptime", "time"),
     "json": ("json.decoder", "json.encoder"),
@@ -41,7 +41,7 @@ def watch_events() -> None:
     end, reply = os._exit, answer
 
     def watch(event: str, arguments: tuple[object, ...], harmless: frozenset[str] = HARMLESS_EVENTS) -> None:
-        # Errors inspect frames and namedtuple sets defaults, but code never needs to replace code objects.
+        # Error handling inspects frames and namedtuple sets defaults, but code never needs to replace code objects.
         reflects = event in {"object.__getattr__", "object.__setattr__"} and arguments[1] != "__code__"
         if event not in harmless and not reflects:
             reply({"stopped": "forbidden", "message": f"The code tried to use {event}."})
@@ -67,8 +67,8 @@ class NotAllowed(Exception):
 def load_late(names: list[str]) -> dict[str, types.SimpleNamespace]:
     """Load the modules that the named modules import on first use.
 
-    Return an empty substitute for each of them. Model-written code gets the substitutes; the standard library
-    finds the real modules in `sys.modules`.
+    Return an empty substitute for each loaded module. Model-written code gets the substitutes; the standard
+    library finds the real modules in `sys.modules`.
     """
     late = [module for name in names for module in LOADED_LATE.get(name, ())]
     for module in late:

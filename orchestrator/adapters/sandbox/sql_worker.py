@@ -74,7 +74,7 @@ def ask(connection: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Convert a database value to a JSON value. Numbers that are not finite become None."""
+    """Convert a database value to a JSON value. Non-finite numbers become None."""
     match value:
         case None | bool() | int() | str():
             return value

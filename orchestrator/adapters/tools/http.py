@@ -191,7 +191,7 @@ def _unusable(tool: ToolSpec) -> ToolFailure:
 
 
 def _translate(tool: ToolSpec, error: httpx2.HTTPError | AnswerTooLong) -> ToolFailure:
-    """Translate the client's errors. The call counts as certainly not done only if nothing was sent."""
+    """Translate a client error to a ToolFailure. The call counts as certainly not done only if nothing was sent."""
     match error:
         case AddressRefused():
             return _failure(tool, FailureCategory.AUTH_ERROR, undecided=False)

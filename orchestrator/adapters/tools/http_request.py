@@ -86,7 +86,7 @@ def _body(tool: ToolSpec, filler: _Filler, rest: JsonObject) -> Json:
 
 
 def placeholders_of(tool: ToolSpec) -> set[str]:
-    """Return the names of all inputs that the tool's request uses."""
+    """Return the names of all inputs that have placeholders in the tool's request."""
     options = tool.options
     texts: list[str] = [tool.target, *options["headers"].values(), *(options["query"] or {}).values()]
     texts.extend(body_texts(options["body"]))

@@ -215,9 +215,9 @@ def _types(value: Json) -> set[str]:
 
 
 def read_result(result: CallToolResult) -> Json:
-    """Return the structured content, or the JSON object in a single text.
+    """Return the structured content, or the JSON object in the only text block.
 
-    If the result has neither, return its joined texts and its other content blocks.
+    If the result has neither, return its joined texts and any other content blocks.
     """
     if result.structured_content is not None:
         return result.structured_content

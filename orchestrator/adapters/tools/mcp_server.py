@@ -169,7 +169,7 @@ async def _list_tools(client: Client) -> dict[str, Tool]:
 
 
 def _heard(ready: asyncio.Future[tuple[Client, Mapping[str, Tool]]]) -> None:
-    """Mark a failure as retrieved: it is already logged, and possibly no caller waits for it."""
+    """Mark a failure as retrieved: it is already logged, and there may be no caller waiting for it."""
     if not ready.cancelled():
         ready.exception()
 

@@ -114,7 +114,7 @@ class _Edges(NamedTuple):
 async def _lines(stream: asyncio.StreamReader) -> AsyncIterator[bytes | _Edges]:
     """Yield lines that end with a newline.
 
-    For lines beyond the stream's limit, yield only their start and end, and discard the rest.
+    For a line longer than the stream's limit, yield only its start and end.
     """
     head = tail = b""
     while True:
@@ -142,7 +142,7 @@ def _parse(line: bytes) -> SessionMessage | None:
 
 
 def _overlong(line: _Edges) -> SessionMessage | None:
-    """Return an error response that replaces an oversized response, or None if its call is unknown."""
+    """Return an error response in place of an oversized response, or None if the call is unknown."""
     match = _HEAD.search(line.head) or _TAIL.search(line.tail)
     _log.error("An MCP server's response is too long.", known=match is not None)
     if match is None:
@@ -154,7 +154,7 @@ def _overlong(line: _Edges) -> SessionMessage | None:
 async def _stop(process: asyncio.subprocess.Process) -> None:
     """Close the server's input, so that the server exits.
 
-    If it doesn't, signal the server and its children.
+    If the server doesn't exit, send signals to it and its children.
     """
     assert process.stdin is not None
     process.stdin.close()

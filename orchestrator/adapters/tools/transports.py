@@ -47,7 +47,7 @@ class Transports:
 def _open_mcp(domain: Domain, environment: Mapping[str, str] | None) -> McpTools | None:
     """Open the MCP transport, or return None if the domain has no MCP tools.
 
-    Importing the MCP library takes a quarter of a process's startup time.
+    Import the MCP library only if necessary, because the import takes a quarter of a process's startup time.
     """
     if all(tool.implementation is not Implementation.MCP for tool in domain.tools.values()):
         return None

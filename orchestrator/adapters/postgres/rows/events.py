@@ -12,7 +12,7 @@ from orchestrator.types import JsonObject, SessionId, TurnId
 
 
 def write_events(told: Sequence[Event], turn_id: TurnId) -> str:
-    """Return events as the JSON body of a row. Events of a turn other than `turn_id` include their turn."""
+    """Return events as a row's JSON body. Events of a turn other than `turn_id` include their turn's ID."""
     entries: list[JsonObject] = [{"type": event.type, "payload": event.payload} for event in told]
     for entry, event in zip(entries, told, strict=True):
         if event.turn_id not in (None, turn_id):
@@ -23,7 +23,7 @@ def write_events(told: Sequence[Event], turn_id: TurnId) -> str:
 async def read_events(
     database: Database, session_id: SessionId, *where: ColumnElement[bool], after: int, limit: int
 ) -> list[Event]:
-    """Return up to `limit` events of a session with numbers above `after`, in order. Raises Unavailable.
+    """Return up to `limit` of a session's events with numbers above `after`, in order. Raises Unavailable.
 
     `where`: further conditions on the rows.
     """
@@ -43,5 +43,5 @@ async def read_events(
 
 
 def number_entries(last: int, entries: Sequence[JsonObject]) -> Iterator[tuple[int, JsonObject]]:
-    """Yield each entry of a row with its number. `last`: the number of the last entry."""
+    """Yield each entry in a row with its number. `last`: the number of the last entry."""
     return enumerate(entries, last - len(entries) + 1)

@@ -91,7 +91,7 @@ async def add_rerun(
 async def _block(
     transaction: HotConnection, successors: list[str], reason: str, cause: RunStatus
 ) -> tuple[Hint, ...]:
-    """Block `successors` and all runs that wait for them. Return hints for graphs that waited for these runs."""
+    """Block `successors` and all runs that wait for them. Return hints for graphs that then start again."""
     hints: tuple[Hint, ...] = ()
     for run_id, why in await transaction.fetch_all(
         statement("block_runs"), {"run_ids": successors, "reason": reason}
@@ -108,7 +108,7 @@ async def _block(
 
 
 async def _log_end(transaction: HotConnection, run_id: str, session_id: str | None) -> None:
-    """Append the end of a run to its session's log. Runs that maintain the stores have no session."""
+    """Append a run's end to its session's log. Runs that maintain the stores have no session."""
     if session_id is not None:
         await transaction.fetch_all(statement("log_run"), {"run_id": run_id})
 

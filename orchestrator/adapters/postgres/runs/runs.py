@@ -49,7 +49,7 @@ class PostgresRuns:
         self._database = database
 
     async def start(self, runs: tuple[NewRun, ...], *, key: str | None = None) -> Started:
-        """Store the nodes of one graph. Calls with the same `key` store the graph only once.
+        """Store the nodes of a graph. Calls with the same `key` store the graph only once.
 
         If a node's flow is already running, the node joins that run, and its dependents wait for it. If that
         run may already have read its inputs, the whole graph runs again, once, after that run ends (IF-11).
@@ -77,7 +77,7 @@ class PostgresRuns:
         raise Unavailable(STARTED_BY_OTHERS)
 
     async def fire(self, job: str, due_at: datetime, next_due_at: datetime, runs: tuple[NewRun, ...]) -> bool:
-        """Start the runs of a scheduled job. Return False if this firing was already claimed (IF-15).
+        """Start a scheduled job's runs. Return False if this firing was already claimed (IF-15).
 
         If runs of an earlier firing are still active, the new firing starts nothing and returns False
         (IF-11).
@@ -160,7 +160,7 @@ class PostgresRuns:
     async def items(
         self, tenant_id: TenantId, run_id: str, *, after: int = -1, limit: int = 1000
     ) -> list[ItemRecord]:
-        """Return up to `limit` items of a run with positions above `after`, in order."""
+        """Return up to `limit` of a run's items with positions above `after`, in order."""
         query = (
             select(internal_items)
             .where(

@@ -36,7 +36,7 @@ async def store_graph(
     ids: dict[str, str],
     present: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Hint, ...]:
-    """Insert the runs. Raises a unique violation if a run exists or a flight key is taken.
+    """Insert the runs. Raises UniqueViolation if a run exists or a flight key is taken.
 
     `present`: active runs by flow. Nodes that depend on these flows wait for these runs.
     """
@@ -65,10 +65,10 @@ async def _follow(transaction: HotConnection, run: NewRun, earlier: str, run_id:
 async def find_present(
     transaction: HotConnection, runs: tuple[NewRun, ...], ids: Mapping[str, str]
 ) -> tuple[dict[str, str], bool]:
-    """Return the IDs of active runs by flow, and True if these runs may miss inputs of this request.
+    """Return the IDs of active runs by flow, and whether these runs may lack inputs from this request.
 
-    Runs of the same request have all inputs. Other runs may miss inputs if one of them has started or the
-    request has inputs.
+    Runs from the same request have all inputs. Other runs may lack inputs if one of them has started or
+    the request has inputs for them.
     """
     arguments = {
         "tenant_id": runs[0].tenant_id,
@@ -86,7 +86,7 @@ async def find_present(
 async def remember_again(
     transaction: HotConnection, runs: tuple[NewRun, ...], ids: Mapping[str, str]
 ) -> bool:
-    """Store the graph with its last node's run, whose end starts the graph again.
+    """Store the graph with its last node's run, so that the end of this run starts the graph again.
 
     Return False if that run has ended.
     """
@@ -111,7 +111,7 @@ def _read_node(node: JsonObject) -> NewRun:
 
 
 def to_hints(rows: Iterable[Sequence[Any]], after_s: float = 0.0) -> tuple[Hint, ...]:
-    """Convert rows of ID, flow and urgency to hints."""
+    """Convert rows with a run's ID, flow and urgency to hints."""
     return tuple(Hint(run_id, flow, Urgency(urgency), after_s) for run_id, flow, urgency in rows)
 
 

@@ -51,7 +51,7 @@ class PostgresRunWork:
         self._held: HeldClaims[int] = HeldClaims(database, worker, "renew_claims", lease_ttl_s=lease_ttl_s)
 
     async def claim(self, run_id: str, config: JsonObject, *, waited_s: float = 0.0) -> RunClaim | None:
-        """Claim a run's `before_all` or `after_all`. The first claim stores `config`.
+        """Claim a run's `before_all` or `after_all` stage. The first claim stores `config`.
 
         `waited_s`: background runs that have been ready for fewer seconds are deferred. Return None if the
         run has no due stage or another worker holds the run.
@@ -121,7 +121,7 @@ class PostgresRunWork:
         return ItemsClaim(facts, token, tuple(ClaimedItem(*row[1:]) for row in rows))
 
     async def record_items(self, claim: ItemsClaim, ends: tuple[ItemEnd, ...], *, last: bool) -> Recorded:
-        """Record the results of items, each once. `last`: True to release the claim too.
+        """Record each item's result once. `last`: True to release the claim too.
 
         Return LOST, without changes, if the claim is no longer current. Return ALL if all items of the run are
         finished, which is checked only if `last`.
@@ -175,7 +175,7 @@ class PostgresRunWork:
         return None if row is None else (row[0], row[1])
 
     async def outputs(self, run_id: str) -> list[Json]:
-        """Return the items' outputs by position, with None for items without an output."""
+        """Return the items' outputs, ordered by position, with None for items without an output."""
         query = "SELECT result FROM internal_items WHERE run_id = %(run_id)s ORDER BY position"
         return [row[0] for row in await self._database.fetch_all(query, {"run_id": run_id})]
 
@@ -189,7 +189,7 @@ class PostgresRunWork:
         self._held.drop(token, token)
 
     async def sweep(self, *, limit: int = 500, waited_s: float = 0.0) -> Swept:
-        """Release the claims of dead or unresponsive workers, and find runs whose message may be lost.
+        """Release the claims of dead or unresponsive workers, and find runs whose message may have been lost.
 
         `waited_s`: as in `claim`.
         """
@@ -215,5 +215,5 @@ def _never_ran(row: TupleRow) -> bool:
 
 
 def _facts(run_id: str, row: TupleRow) -> RunFacts:
-    """Convert the first ten columns of a claim, which match the fields of `RunFacts`."""
+    """Convert a claim's first ten columns to `RunFacts`, whose fields they match."""
     return RunFacts(run_id, *row[:8], urgency=Urgency(row[8]), turn_id=row[9])

@@ -52,7 +52,7 @@ class PostgresArchive:
         turn_id: TurnId | None = None,
         limit: int = 200,
     ) -> list[JsonObject]:
-        """Return the model and tool calls of a session or turn, newest first.
+        """Return a session's or turn's model and tool calls, newest first.
 
         Each call is ``{turn_id, key, kind, status, request_hash, duration_ms, at}``, where `at` is the time of
         the first write. Requests and results are omitted, because callers may not be permitted to see them.
@@ -131,7 +131,7 @@ class PostgresFeedback:
         self._database = database
 
     async def give(self, tenant_id: TenantId, turn_id: TurnId, feedback: Feedback) -> FeedbackRecord:
-        """Store feedback on a turn, replacing earlier feedback of the same author. Raises NotFound."""
+        """Store feedback on a turn, replacing earlier feedback from the same author. Raises NotFound."""
         owner = select(turns.c.session_id).where(turns.c.turn_id == turn_id, turns.c.tenant_id == tenant_id)
         async with self._database.transaction() as connection:
             session_id = (await connection.execute(owner)).scalar_one_or_none()

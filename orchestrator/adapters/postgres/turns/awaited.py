@@ -82,7 +82,7 @@ class PostgresAwaitedTasks:
         await self._database.fetch_all(statement("await_turn"), arguments)
 
     async def end_waits(self) -> int:
-        """End up to `MOST_AT_ONCE` tasks that have reached their maximum wait. Return how many report their end.
+        """End up to `MOST_AT_ONCE` tasks that have reached their maximum wait. Return how many must report their end.
 
         Also delete tasks that ended more than `KEPT_FOR_S` seconds ago.
         """
@@ -90,7 +90,7 @@ class PostgresAwaitedTasks:
         return len(await self._database.fetch_all(statement("end_waits"), limits))
 
     async def expired(self) -> list[tuple[TenantId, TurnId]]:
-        """Return the turns to cancel because their tasks have expired, at most `MOST_AT_ONCE`."""
+        """Return up to `MOST_AT_ONCE` turns to cancel because their tasks have expired."""
         rows = await self._database.fetch_all(statement("expire_tasks"), {"limit": MOST_AT_ONCE})
         return [(TenantId(tenant), TurnId(turn)) for tenant, turn in rows]
 

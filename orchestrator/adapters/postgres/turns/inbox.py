@@ -63,7 +63,7 @@ class PostgresInbox:
         total_limit: int = 200_000,
         word: WordFor = unworded,
     ) -> None:
-        """Create an inbox with limits on unfinished turns per session and in total (estimated).
+        """Create an inbox that limits unfinished turns per session and, approximately, in total.
 
         `word`: renders the replies of turns that end without an Agent.
         """
@@ -148,7 +148,7 @@ class PostgresInbox:
         raise violation
 
     async def _submit_slowly(self, submission: Submission, turn_id: TurnId) -> Receipt:
-        """Accept a turn that `submit.sql` can't accept, or raise the reason for the refusal."""
+        """Accept a turn that `submit.sql` can't accept, or raise an error that explains the refusal."""
         async with self._database.transaction() as connection:
             lane = await lock_lane(connection, submission.session_id, submission.tenant_id)
             if lane is not None:
@@ -178,7 +178,7 @@ class PostgresInbox:
     async def submit_locked(
         self, connection: AsyncConnection, lane: Row[Any], submission: Submission
     ) -> Receipt:
-        """Accept a turn in a transaction that has locked its lane, or raise the reason for the refusal."""
+        """Accept a turn in a transaction that has locked its lane, or raise an error that explains the refusal."""
         return await self._accept(connection, lane, submission, _new_turn_id())
 
     async def _accept(
@@ -363,7 +363,7 @@ async def _insert_turn(
 
 
 async def _queue_again(connection: AsyncConnection, lane: Row[Any], turn: Row[Any]) -> None:
-    """Queue a quarantined turn again, as the session's last turn and with all attempts available."""
+    """Requeue a quarantined turn as the session's last turn, with all attempts available."""
     await connection.execute(
         update(turns)
         .where(turns.c.turn_id == turn.turn_id)

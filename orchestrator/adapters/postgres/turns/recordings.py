@@ -63,9 +63,9 @@ class PostgresRecordings:
     ) -> dict[SessionId, str]:
         """Return sessions with their domains, most recently active first.
 
-        `named`: the sessions to return. If empty, return the `last` most recently active sessions without
-        unfinished turns. `domain`, `tenant`: return only sessions of this domain and this tenant. Default:
-        all domains and tenants.
+        `named`: the sessions to return. If empty, return the `last` most recently active sessions that have
+        committed turns and no unfinished turns. `domain`, `tenant`: return only this domain's and this
+        tenant's sessions. Default: all domains and tenants.
         """
         query = select(sessions.c.session_id, sessions.c.domain).join(
             lanes, lanes.c.session_id == sessions.c.session_id
@@ -82,7 +82,7 @@ class PostgresRecordings:
         return {SessionId(row.session_id): row.domain for row in rows}
 
     async def read(self, wanted: Sequence[SessionId]) -> list[RecordedSession]:
-        """Return the recordings of the sessions in `wanted`. Missing sessions are omitted."""
+        """Return the recordings of the sessions in `wanted`. Omit missing sessions."""
         kept, named = turns.c, any_of(wanted)
         finished = (
             select(*(kept[name] for name in _OF_TURN))
@@ -142,7 +142,7 @@ def _add_turns(
     history: list[Row[Any]],
     steps: defaultdict[str, list[Row[Any]]],
 ) -> None:
-    """Add the turns that can be replayed, with their states. Count the others by reason in `left_out`.
+    """Add the turns that can be replayed, with the states before them. Count the others by reason in `left_out`.
 
     The states are rebuilt in one pass over the session's history.
     """

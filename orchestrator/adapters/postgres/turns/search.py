@@ -66,13 +66,13 @@ class PostgresTurnSearch:
     async def by_day(
         self, tenant_id: TenantId, *, since: datetime, most_counted: int = MOST_COUNTED
     ) -> list[JsonObject]:
-        """Return the number of turns, failures, median time, cost and other metrics by day, oldest first."""
+        """Return turns, failures, median time, cost and other metrics by day, oldest day first."""
         arguments = _span(tenant_id, since, None, most_counted)
         rows = await self._database.fetch_all(statement("turns_by_day"), arguments)
         return [dict(zip(_OF_DAY, row, strict=True)) for row in rows]
 
     async def by_user(self, tenant_id: TenantId, *, since: datetime, limit: int) -> list[JsonObject]:
-        """Return turns, failures, cost and other metrics of up to `limit` users, most expensive first.
+        """Return turns, failures, cost and other metrics for up to `limit` users, most expensive first.
 
         All sessions without a user count as one user.
         """
