@@ -1,7 +1,8 @@
 """The Agent, which runs a turn through NLU, PEX and RES, and decides what to commit (AG-1).
 
-The Agent itself writes to no store; only journal steps and tools do. After an unexpected error in a step, the
-user gets an apology, and the turn changes nothing except for side effects that tools have committed (AG-4).
+The Agent itself does not write to stores; only journal steps and tools do. After an unexpected error in a
+step, the user gets an apology, and the turn's changes are discarded, except for side effects that tools have
+committed (AG-4).
 """
 
 from collections.abc import Callable, Sequence

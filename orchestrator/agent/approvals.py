@@ -50,7 +50,7 @@ def _may_mean_something_else(
 
 
 def _named(context: TurnContext, understood: Understanding) -> str | None:
-    """Return the approval ID in a click, or None.
+    """Return the approval ID from a click, or None.
 
     The ID prevents an old button from granting a new request.
     """
@@ -75,7 +75,8 @@ def _find_approval(context: TurnContext, target: str | None, named: str | None) 
 async def _decide(context: TurnContext, approval: PendingApproval, *, granted: bool) -> None:
     """Record the decision and act on it. If the approval was decided earlier, act on the earlier decision.
 
-    If the user grants what only an operator can grant, show the request again. A missing approval is void.
+    If the user grants what only an operator can grant, show the request again. A missing approval is treated
+    as void.
     """
     decision = Decision(granted, context.ids.user_id or "the user", now=context.now)
     record = await context.journal.decide_approval(approval.approval_id, decision)

@@ -55,7 +55,7 @@ def build_agent(
         ports: other ports of the process. Default: none.
 
     Raises:
-        ConfigurationError: a schema or a template cannot be compiled.
+        ConfigurationError: if a schema or template cannot be compiled.
     """
     registry = Registry(domain.entities)
     nlu = NLU(domain, engineer, system1=system1)

@@ -22,7 +22,7 @@ from orchestrator.turns.lease import OutboxEntry
 from orchestrator.types import JsonObject, copy_json, is_list
 
 SHARE_OF_TURN = 0.5
-"""Maximum share of a turn's remaining time for waiting for context, a summary or memories."""
+"""Maximum share of a turn's remaining time to spend waiting for context, a summary or memories."""
 
 
 async def gather(turn: RunningTurn, modules: Modules, flow: BaseFlow, failure: Failed) -> bool | None:
@@ -42,7 +42,7 @@ async def gather(turn: RunningTurn, modules: Modules, flow: BaseFlow, failure: F
 
 
 def _ask(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> ContextQuestion:
-    """Return a question for background flows about missing slots and about empty slots that the failure names."""
+    """Return a question that asks background flows for missing slots and empty slots that the failure names."""
     context = turn.context
     named = failure.evidence.get("slots")
     listed = named if is_list(named) else []
@@ -147,8 +147,8 @@ STALE = "stale"
 async def ensure_fresh(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
     """Refresh an outdated summary or outdated memories that the flow needs, once per flow and turn.
 
-    If they stay outdated, flag them in the result. If the flow wants only the flag, request a refresh in the
-    background instead of waiting for one.
+    If they stay outdated, flag them in the result. If the flow is configured only to flag them, request a
+    refresh in the background instead of waiting for one.
     """
     needed = flow.spec.freshness
     if needed is None or flow.flow_id in turn.refreshed:
@@ -183,7 +183,7 @@ async def _known_through(turn: RunningTurn, modules: Modules, needed: Freshness)
 async def _renew(turn: RunningTurn, modules: Modules, flow: BaseFlow, needed: Freshness) -> int:
     """Refresh the summary or memories.
 
-    Return the last turn that they cover, or 0 if there is no result in time.
+    Return the last turn that they cover, or 0 if they cannot be refreshed in time.
     """
     if modules.ports.summary_refresh is None:
         return 0

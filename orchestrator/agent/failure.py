@@ -123,7 +123,7 @@ def _changes_nothing(turn: RunningTurn, dact: Dact) -> bool:
 
 
 def _may_stand_in(turn: RunningTurn, flow: BaseFlow, dact: Dact) -> bool:
-    """Return whether `dact` can replace a plan's step: it isn't a plan, and doesn't omit a side effect."""
+    """Return whether `dact` can replace a plan's step: it isn't a plan, and has side effects if the step has."""
     spec = turn.context.world.domain.flows[dact].spec
     if spec.family is Family.PLAN:
         return False

@@ -18,7 +18,7 @@ _OF_NO_FLOW = FlowId("")
 _HELPLESS_AFTER = 2
 """Factor for `escalation_turns`.
 
-The product is how often a question is asked before an operator is requested (AM-4).
+The product is the number of times that a question is asked before an operator is requested (AM-4).
 """
 MOST_TOLD = 6
 """Maximum number of recent messages included in a handoff request."""
@@ -50,7 +50,7 @@ def hand_over(context: TurnContext, cause: str) -> None:
 
 
 def request_operator_if_stuck(context: TurnContext) -> None:
-    """Request an operator if the open question was asked too often, unless a request is already pending."""
+    """Request an operator if the open question was asked too many times, unless a request is already pending."""
     entry = context.state.ambiguity.current
     rounds = context.world.domain.config.ambiguity.escalation_turns * _HELPLESS_AFTER
     if entry is not None and entry.asked >= rounds and not waits_for_person(context.state):

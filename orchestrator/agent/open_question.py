@@ -9,7 +9,7 @@ from orchestrator.res.languages import LANGUAGES
 
 
 def reject(context: TurnContext, why: str) -> None:
-    """Answer a message that was rejected before interpretation, without pushing a flow (AG-5)."""
+    """Reply to a message that was rejected before interpretation. Don't push a flow (AG-5)."""
     names = ", ".join(LANGUAGES.get(code, code) for code in context.world.domain.config.language.supported)
     asks = context.state.ambiguity.current is not None
     context.tell(NoticeKind.REJECTED, why=why, languages=names, asks=asks)

@@ -11,7 +11,7 @@ STEP = "page"
 
 
 async def show_page(context: TurnContext, modules: Modules, wanted: str | None) -> None:
-    """Show a page of the table displayed last, or report that the page doesn't exist.
+    """Show a page of the most recently displayed table, or report that the page is not available.
 
     `wanted`: first, last, previous or a number. Default: the next page.
     """
@@ -57,7 +57,7 @@ def _find_number(table: ShownTable, wanted: str | None) -> int:
 async def _read(context: TurnContext, modules: Modules, page: ShownTable) -> list[JsonObject]:
     """Return the rows of a page. A retried turn reads the rows from its journal.
 
-    Raises NotFound if the page no longer exists, and ToolFailure if the domain's service failed.
+    Raises NotFound if the page no longer exists, or ToolFailure if the domain's service fails.
     """
     journal, key = context.journal, f"{STEP}:{page.frame_id}:{page.page}"
 

@@ -1,6 +1,6 @@
-"""Suggest operators' repairs of a session, and apply them to its state.
+"""Suggest repairs of a session to operators, and apply repairs to its state.
 
-Repairs call no tools, apply to one epoch, and are rejected together if they would violate an invariant (RT-35).
+Repairs do not call tools, and apply to one epoch. If one is invalid, all are rejected (RT-35).
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class Place:
 class Outcome:
     """The result of repairs.
 
-    `after`: the new state. `done`: changes, as sentences. `told`: messages to the user. `refused`: why
-    repairs were rejected. `left`: flows that left the stack. `marked`: updated ledger entries. `closed`:
-    closed approvals. `offered`: IDs of flows whose offer the user can still accept.
+    `after`: the new state. `done`: changes, as sentences. `told`: messages to the user. `refused`: reasons
+    for rejections. `left`: flows that left the stack. `marked`: updated ledger entries. `closed`: closed
+    approvals. `offered`: IDs of flows whose offer the user can still accept.
     """
 
     after: DialogueState
@@ -229,7 +229,7 @@ def _answer_awaited(place: Place, outcome: Outcome, change: Mark, entry: LedgerE
 
 
 def _offer_again(place: Place, outcome: Outcome, entry: LedgerEntry) -> None:
-    """Replace the question whether to repeat a call with a request to confirm the call (RT-10)."""
+    """Replace the question about repeating a call with a request to confirm the call (RT-10)."""
     state = outcome.after
     flow = state.stack.get(entry.flow_id)
     candidate = read_candidate(state, flow) if flow is not None else None

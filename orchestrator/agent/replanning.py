@@ -81,7 +81,7 @@ async def _check(context: TurnContext, planner: Planner, plan: PlanFlow) -> None
 
 
 def _void_approvals(context: TurnContext, plan: PlanFlow) -> None:
-    """Void approvals of earlier plan revisions. The flows request approval again in this turn (PX-17)."""
+    """Void approvals from earlier plan revisions. The flows request approval again in this turn (PX-17)."""
     stale = {one.flow_id for one in context.state.approvals if one.plan_revision != plan.revision}
     for step in plan.steps:
         flow = context.state.stack.get(step.flow_id)

@@ -80,7 +80,7 @@ async def resume_with_findings(turn: RunningTurn, modules: Modules) -> tuple[Ste
 
 
 def commit_quietly(turn: RunningTurn, result: JsonObject) -> TurnCommit:
-    """Return the commit of a turn without a reply."""
+    """Return a commit that has no reply."""
     state, before = turn.context.state, turn.context.world.prior_state
     return _commit(turn.lease, state, before, result, events=turn.context.log.events)
 
@@ -194,7 +194,7 @@ def _judge(
 
 
 def _summarize(state: DialogueState, change: JsonObject, *, fresh: bool) -> Verdict:
-    """Apply a summary. The summary stays valid if the session has had newer turns."""
+    """Apply a summary. It stays valid even if the session has had newer turns."""
     text, through = change.get("text"), change.get("through_turn")
     if not isinstance(text, str) or type(through) is not int or not 0 < through <= state.turn:
         return Verdict(Decision.DROPPED, "The summary doesn't refer to turns of this session.")

@@ -1,6 +1,6 @@
 """Operator takeover: an operator answers the user until handing back the session (AM-5).
 
-The gateway previews these changes, so this module does not import the modules of a turn.
+The gateway previews these changes, so this module does not import modules that run turns.
 """
 
 from orchestrator.dialogue.state import DialogueState

@@ -1,4 +1,4 @@
-"""Operations on tasks that several kinds of messages share."""
+"""Task operations that several message handlers share."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def enter(context: TurnContext, flow: BaseFlow) -> None:
 
 
 def left_to_planner(context: TurnContext) -> tuple[str, ...]:
-    """Return the words of a plan request that fit no slot. Empty unless a model can plan for them (PL-5)."""
+    """Return a plan request's words that fit no slot, or () unless a model can plan for them (PL-5)."""
     understood = context.changes.understanding
     if (
         understood is None

@@ -59,7 +59,7 @@ class Ambiguity:
 
 
 class QuestionKind(StrEnum):
-    """Ways of displaying a question."""
+    """Ways to display a question."""
 
     OPEN = "open"
     """The user answers in their own words."""
@@ -100,7 +100,7 @@ class AmbiguityHandler:
     def declare(self, question: AnyQuestion, turn_id: TurnId | None = None) -> Ambiguity:
         """Open and count a question.
 
-        The new question replaces any question of the same level, flow and slot, and takes over its `asked`
+        The new question replaces any question with the same level, flow and slot, and takes over its `asked`
         count.
         """
         earlier = self.find(level=question.level, flow_id=question.flow_id, slot=question.slot)
@@ -123,8 +123,8 @@ class AmbiguityHandler:
     def ask(self, *, limit: int | None = None, again: bool = False) -> Asked | None:
         """Return the current question, or None if there is none.
 
-        Count the question as asked, unless it is repeated after a digression (`again`). `escalate` is set
-        if the question was already asked `limit` times. Default: no limit.
+        Count the question as asked, unless it is repeated after a digression (`again`). `escalate` is set if
+        the question was already asked at least `limit` times. Default: no limit.
         """
         entry = self.current
         if entry is None:

@@ -22,7 +22,7 @@ from orchestrator.saying import Told, say
 from orchestrator.types import Dact, FlowId, Json, JsonObject, TurnId, copy_json, new_flow_id, same_value
 
 TURNS_KEPT = 20
-"""Maximum number of turn IDs per flow: the first ID and the latest IDs. The history has all IDs."""
+"""Maximum number of turn IDs kept per flow: the first ID and the latest ones. The history has all IDs."""
 
 STATUSES = {(state.value, None): FlowStatus(state) for state in FlowState} | {
     (state.value, reason.value): FlowStatus(state, reason) for state in FlowState for reason in Reason
@@ -42,7 +42,7 @@ class ProblemKind(StrEnum):
     UNKNOWN_SLOT = "unknown_slot"
     INVALID = "invalid"
     SEVERAL = "several"
-    """The message fits several values, so that the user must choose."""
+    """The message fits several values, so the user must choose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ class BaseFlow:
     def take_over(self, old: BaseFlow) -> None:
         """Copy slot values and turn IDs from another flow (FS-11).
 
-        Only empty slots of the same names are filled, if their types accept the values. Copied values are
+        Only empty slots with the same names are filled, if their types accept the values. Copied values are
         not confirmed.
         """
         for name, held in old.slots.items():
@@ -262,7 +262,7 @@ class BaseFlow:
                 yield members
 
     def is_filled(self) -> bool:
-        """Return whether all required slots, and a slot of each elective group, have valid values (FS-3)."""
+        """Return whether all required slots, and a slot in each elective group, have valid values (FS-3)."""
         return next(self._unsatisfied(), None) is None
 
     def missing(self) -> list[SlotSpec]:
@@ -306,7 +306,7 @@ class BaseFlow:
         self.outputs.update(outputs)
 
     def complete_outputs(self) -> None:
-        """Fill the missing declared outputs from slots of the same names."""
+        """Fill the missing declared outputs from slots with the same names."""
         for name in self.spec.outputs:
             value = self.value(name)
             if name not in self.outputs and value is not None:

@@ -54,7 +54,7 @@ PLAN_ABANDONED = FlowStatus(FlowState.INVALID, Reason.PLAN_ABANDONED)
 ENDED = frozenset({FlowState.COMPLETED, FlowState.INVALID})
 """States of flows that are about to leave the stack."""
 PARKED = frozenset({AWAITING_APPROVAL, AWAITING_CONTEXT, AWAITING_RESULT})
-"""Statuses that end with an outside event, not when the flow reaches the top."""
+"""Statuses that end with an external event, not when the flow reaches the top of the stack."""
 
 TRANSITIONS: dict[FlowStatus, frozenset[FlowStatus]] = {
     PLANNED: frozenset({ACTIVE, CANCELLED, ABANDONED, PRUNED, PLAN_ABANDONED}),

@@ -1,6 +1,6 @@
 """Messages to the user, except texts for completed tasks and open questions.
 
-A message names a template and its values, and RES renders it.
+A message names a template and its values, and RES renders the template.
 """
 
 from dataclasses import dataclass, field
@@ -108,13 +108,13 @@ class NoticeKind(StrEnum):
     REPLANNED = "replanned"
     """A plan changed significantly.
 
-    `added`, `dropped`: labels of steps. `reordered`: True if the order changed. `steps`: the remaining
+    `added`, `dropped`: step labels. `reordered`: True if the order changed. `steps`: the remaining
     steps.
     """
     PLAN_UNFINISHED = "plan_unfinished"
     """A plan ended without reaching its goal. `missing`: unmet parts of the goal. `reasons`: why steps weren't done."""
     PLAN_IN_PART = "plan_in_part"
-    """A plan ended, except for steps that the user dropped. `done`, `left_out`: steps."""
+    """A plan ended without the steps that the user dropped. `done`, `left_out`: lists of steps."""
     PLAN_STATUS = "plan_status"
     NO_SUCH_STEP = "no_such_step"
     """A request to change a step that the plan doesn't have."""

@@ -1,4 +1,4 @@
-"""Records of the dialogue state: flags, approvals, side effects, messages, labels and plan steps (ST-1)."""
+"""Records in the dialogue state: flags, approvals, side effects, messages, labels and plan steps (ST-1)."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class Shown:
     made_from: JsonObject = field(default_factory=JsonObject)
 
     def fits(self, values: JsonObject) -> bool:
-        """Return whether `values` agree with the required values that the rows were found with.
+        """Return whether `values` agree with the required values that produced the rows.
 
         For example, flights to Rome don't fit a task with the destination Paris. Missing values agree.
         """
@@ -158,13 +158,14 @@ class Shown:
 
     @property
     def current(self) -> JsonObject:
-        """Return the current row, or an empty row if nothing was found."""
+        """Return the current row, or an empty row if there are no rows."""
         return self.rows[self.place] if self.rows else {}
 
     def name(self, value: Json) -> str | None:
         """Return a readable name for the row whose key is `value`, or None if there is no such row.
 
-        The name is the key if the key is a word or phrase, or else the row's other texts, joined by commas.
+        The name is the key if the key is a word or phrase; otherwise, it is the row's other texts, joined by
+        commas.
         """
         row = next((row for row in self.rows if row.get(self.key) == value), None)
         if row is None:
@@ -306,7 +307,7 @@ class PlanStep:
         self.slots[slot] = binding
 
     def carried_out_by(self, flow_id: FlowId, dact: Dact) -> PlanStep:
-        """Return a copy of this step, again planned, that another flow will run."""
+        """Return a copy of this step, reset to planned, for another flow to run."""
         return replace(
             self, flow_id=flow_id, dact=dact, state=FlowState.PENDING, reason=Reason.PLANNED, note=""
         )

@@ -100,7 +100,10 @@ def check_group(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def check_entity(value: Json, spec: SlotSpec) -> Verdict:
-    """Check the form of an entity name, or that it is one of the slot's `values`. NLU checks that the entity exists."""
+    """Check the form of an entity name, and that it is one of the slot's `values`, if any.
+
+    NLU checks that the entity exists.
+    """
     if isinstance(value, list | dict):
         return reject("not_one_thing", spec, entity=spec.entity)
     verdict = check_line(value, spec)

@@ -30,7 +30,7 @@ from orchestrator.types import FlowId, new_flow_id
 
 
 class OnLimit(StrEnum):
-    """Strategies for a flow that would exceed the domain's depth limit (FS-12)."""
+    """Strategies for handling a flow that would exceed the domain's depth limit (FS-12)."""
 
     CANCEL_OLDEST = "cancel_oldest"
     REJECT_NEW = "reject_new"
@@ -55,7 +55,7 @@ class Pushed:
 
 @dataclass(frozen=True, slots=True)
 class Existing:
-    """The result if a flow of the same name was already on the stack and was resumed instead (FS-10)."""
+    """The result if a flow with the same name was already on the stack and was resumed instead (FS-10)."""
 
     flow: BaseFlow
 
@@ -120,7 +120,7 @@ class FlowStack:
 
     @property
     def plan(self) -> PlanFlow | None:
-        """Return the running plan: the top flow if it is a plan, or else the plan that the top flow serves, or None."""
+        """Return the running plan: the top flow if it is a plan; otherwise, the plan that it serves, or None."""
         top = self.top
         return top if top is None or isinstance(top, PlanFlow) else self.plan_of(top)
 
@@ -162,9 +162,9 @@ class FlowStack:
     ) -> PushResult:
         """Push a flow and activate it, interrupting the Active flow for `reason` (FS-9).
 
-        If a flow of the same name is on the stack, that flow is resumed instead (FS-10); `outside_plans` ignores flows
-        that serve plans (PL-8). If the stack is full, the limit's strategy applies (FS-12), except to flows that
-        serve plans.
+        If a flow with the same name is on the stack, that flow is resumed instead (FS-10); `outside_plans`
+        ignores flows that serve plans (PL-8). If the stack is full, the limit's strategy applies (FS-12),
+        except to flows that serve plans.
         """
         existing = self.find(flow.dact, outside_plans=outside_plans)
         if existing is not None:
@@ -243,7 +243,7 @@ class FlowStack:
             self.unpark(flow, now)
 
     def park(self, flow: BaseFlow, now: float | None = None, status: FlowStatus = AWAITING_APPROVAL) -> None:
-        """Park the Active flow. `status`: the event that ends the wait. Default: an approval (PX-17)."""
+        """Park the Active flow. `status`: the parked status. Default: awaiting an approval (PX-17)."""
         self._become(flow, status, now)
 
     def unpark(self, flow: BaseFlow, now: float) -> None:
@@ -282,7 +282,7 @@ class FlowStack:
         return [flow, *orphans]
 
     def cancel(self, flow: BaseFlow) -> list[BaseFlow]:
-        """Cancel a flow, for the user or for lack of room. Return all flows that became Invalid."""
+        """Cancel a flow, at the user's request or to make room. Return all flows that became Invalid."""
         return self.invalidate(flow, CANCELLED)
 
     def find_abandoned(self, older_than: float, now: float) -> list[BaseFlow]:

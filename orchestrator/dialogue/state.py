@@ -160,7 +160,7 @@ class DialogueState:
         return [*self.shown_before, *([self.shown] if self.shown is not None else ())]
 
     def find_shown(self, names: Container[str]) -> Shown | None:
-        """Return the latest displayed rows whose key field is in `names`, or else the rows displayed last, or None."""
+        """Return the latest displayed rows whose key is in `names`, or the rows displayed last, or None."""
         return next((one for one in reversed(self.displayed) if one.key in names), self.shown)
 
     def find_rows(self, flow: BaseFlow | None) -> Shown | None:
@@ -173,7 +173,7 @@ class DialogueState:
     def find_current_rows(self) -> Shown | None:
         """Return the rows displayed last if the current flow displayed them or takes one of them, or None.
 
-        The current flow is the active flow, or else the last completed flow.
+        The current flow is the active flow or, if there is none, the last completed flow.
         """
         if self.shown is None:
             return None
@@ -235,7 +235,8 @@ class DialogueState:
     def archive(self, flows: Iterable[BaseFlow], limits: StateLimits = DEFAULT_LIMITS) -> list[BaseFlow]:
         """Close the questions and approvals of flows that left the stack, and keep the latest completed flows (FS-9).
 
-        Return the flows to archive. Missing outputs of completed flows are filled from slots of the same names.
+        Return the flows to archive. Missing outputs of completed flows are filled from slots with the same
+        names.
         """
         left = list(flows)
         for flow in left:
@@ -248,7 +249,7 @@ class DialogueState:
         return left
 
     def find_completed(self, dact: str | None = None) -> BaseFlow | None:
-        """Return the most recently completed flow, or the most recent one named `dact`, or None."""
+        """Return the most recently completed flow, or None. `dact`: consider only flows with this name."""
         return next((flow for flow in reversed(self.completed) if dact in {None, flow.dact}), None)
 
     def void_approvals(self, flow_id: str) -> list[PendingApproval]:

@@ -13,7 +13,7 @@ class ShownTable:
 
     `table_id`: ID for fetching more pages from the domain's service, or None if the frame has all rows.
     `source`: the tools that returned the rows. `rows`: total number of rows. `page_rows`: number of rows per
-    page. `page`: page number, from 1.
+    page. `page`: page number, starting at 1.
     """
 
     frame_id: str

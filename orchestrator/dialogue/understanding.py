@@ -1,6 +1,6 @@
-"""The result of NLU for a message: its kind, the most likely flows, and its values (NL-4).
+"""NLU's interpretation of a message: its kind, the most likely flows, and its values (NL-4).
 
-The Agent decides how the result changes the stack (IR-1).
+The Agent decides how the interpretation changes the stack (IR-1).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class PlanAction(StrEnum):
     FIRST = "first"
     BEFORE = "before"
     ADD = "add"
-    """Add a request that runs after the plan has ended."""
+    """Add a step that uses results of `step` or, if `step` is None, a request to run after the plan."""
 
 
 class Cue(StrEnum):
@@ -96,8 +96,8 @@ class RowQuestion:
 class PlanChange:
     """A requested change to a plan.
 
-    `step`: the step to change, or None if the message doesn't name a single step. `other`: for BEFORE, the
-    step that `step` moves ahead of. `others`: further steps to skip.
+    `step`: the step to change or, for ADD, whose results a new step uses; None if the message doesn't name a
+    single step. `other`: for BEFORE, the step that `step` moves ahead of. `others`: further steps to skip.
     """
 
     action: PlanAction

@@ -39,7 +39,7 @@ class Rejected:
 
 
 def reject(code: str, spec: SlotSpec, **values: Json) -> Rejected:
-    """Return a rejection of the slot's value. `code`: the message code. `values`: further variables of the message."""
+    """Return a rejection of the slot's value. `code`: the message code. `values`: further message variables."""
     return Rejected(say(code, slot=spec.label, **values))
 
 
@@ -57,7 +57,7 @@ class SlotType:
 
 
 def show(value: Json) -> str:
-    """Return a short text that quotes a value in a sentence, or an ellipsis for null, lists and objects."""
+    """Return a short text for quoting a value in a sentence, or an ellipsis for null, lists and objects."""
     text = value[:200] if isinstance(value, str) else as_text(value)
     if text is None:
         return "…"

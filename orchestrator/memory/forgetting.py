@@ -1,8 +1,8 @@
 """Remove forgotten content from stored texts, sentence by sentence (CO-4).
 
-A sentence is removed if it contains most key terms of a forgotten sentence, in any order and form. As a result,
-unrelated sentences may also be removed. Outside prose, names and bare values stay, because they belong to a task
-and say nothing about the user.
+A sentence is removed if it contains most key terms of a forgotten sentence, in any order or form. As a
+result, unrelated sentences may also be removed. Outside prose, names and bare values stay, because they
+belong to a task and say nothing about the user.
 """
 
 import re
@@ -18,7 +18,7 @@ FORGOTTEN = "[forgotten]"
 REPLACES = "replaces"
 """Key in a note's origin for the user's earlier statements that the note replaced."""
 MOST_WORDS = 0.75
-"""Minimum share of a forgotten sentence's key terms that a sentence to remove contains.
+"""Minimum share of a forgotten sentence's key terms that a sentence must contain to be removed.
 
 Sentences with at most three key terms require all of them.
 """

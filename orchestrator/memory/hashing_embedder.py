@@ -1,4 +1,4 @@
-"""Embeddings without a model, also as a fallback: words and character n-grams, hashed to vector positions.
+"""Embeddings without a model, also used as a fallback: words and character n-grams, hashed to vector positions.
 
 A text has the same vector in all processes. Vectors represent spelling and shared words, not meaning.
 scikit-learn's hashing would save six lines, but would cost each worker 100 MB and seconds at first use.
@@ -23,7 +23,7 @@ GRAM_WEIGHT = 0.6
 
 
 class HashingEmbedder:
-    """An `Embedder` that needs no model and never fails."""
+    """An `Embedder` that doesn't need a model and never fails."""
 
     def __init__(self, dimensions: int = DIMENSIONS) -> None:
         self._dimensions = dimensions

@@ -25,7 +25,7 @@ LONGEST = 500
 """Maximum length of a note, in characters."""
 KEPT_PER_FLOW = 12
 AT_HAND = 20
-"""Maximum number of notes of completed flows in the working state, and of notes in a skill's prompt."""
+"""Maximum number of notes from completed flows in the working state, and of notes in a skill's prompt."""
 _SHOWN = frozenset({EntryKind.FINDING, EntryKind.RESULT, EntryKind.PLAYBOOK})
 
 _log = get_logger(__name__)
@@ -137,7 +137,7 @@ class SharedNotes:
 
 
 def drop_old_notes(state: DialogueState) -> None:
-    """Drop the oldest notes of completed flows beyond `AT_HAND`, except notes of this turn (ST-3)."""
+    """Drop the oldest notes from completed flows beyond `AT_HAND`, except notes from this turn (ST-3)."""
     if sum([len(flow.progress.scratchpad) for flow in state.completed]) <= AT_HAND:
         return
     room = AT_HAND

@@ -7,7 +7,7 @@ from orchestrator.ports.memory.documents import Candidate, Passage
 from orchestrator.types import JsonObject
 
 ABOUT = 0.5
-"""Minimum share of a question's search terms that a relevant passage contains."""
+"""Minimum share of a question's search terms in a relevant passage."""
 MOST_SENTENCES = 3
 LONGEST_HEADING = 120
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")

@@ -32,7 +32,7 @@ def share_of(text: str, other: str, *, empty: float = 0.0) -> float:
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a text without case and accents."""
+    """Return a text's case-folded words without accents."""
     return _WORD.findall(fold(text))
 
 

@@ -1,6 +1,7 @@
 """Users' statements about themselves, stored as memories that users can list and forget (CO-4).
 
-A sentence is stored as a note in the user's words. Rules are also stored for slot values that it names unambiguously.
+A sentence is stored as a note in the user's words. Rules are also stored for slot values that the sentence
+names unambiguously.
 """
 
 import hashlib
@@ -28,7 +29,7 @@ from orchestrator.types import Json, JsonObject, SessionId, TenantId, UserId
 
 PRIVATE = "private"
 LIKE_ENOUGH = 0.5
-"""Minimum share of a query's search terms that a matching memory contains."""
+"""Minimum share of a query's search terms in a matching memory."""
 _NEGATION = re.compile(
     r"\b(?:no|not|never|without|hate|avoid|dislike|except|anything but)\b|n['’]t\b", re.IGNORECASE
 )

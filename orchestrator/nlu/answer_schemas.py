@@ -20,7 +20,7 @@ MOST_SLOTS = 6
 MOST_WORDS = 5
 LONGEST_VALUE = 80
 LONGEST_FREE_TEXT = 120
-"""Maximum length, in characters, of a reason and of slot values if any slot is free text."""
+"""Maximum length, in characters, of a reason, and of slot values if any slot is free text."""
 LONGEST_WORDS = 24
 _KINDS = tuple(kind.value for kind in MessageKind if kind is not MessageKind.PLAN_CHANGE)
 _NUMBERS = frozenset({"level", "number"})

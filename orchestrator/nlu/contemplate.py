@@ -58,7 +58,7 @@ def nearness(flow: FlowSpec, failed: FlowSpec | None) -> float:
 
 
 def reroute(request: FailedRequest, system1: System1, context: NluContext) -> Understanding:
-    """Choose another flow without a model, by classifier score and bonus, and by the evidence's slots that it has.
+    """Choose another flow without a model, by classifier score, bonus, and the share of the evidence's slots in it.
 
     The result's kind is `UNKNOWN` if no flow is likely.
     """
@@ -88,7 +88,7 @@ async def reroute_by_model(
 ) -> Understanding:
     """Ask a model to choose among the flows that are not excluded.
 
-    The result's kind is `UNKNOWN` if the model chooses no such flow. Raises the errors of the Prompt Engineer.
+    The result's kind is `UNKNOWN` if the model chooses no such flow. Raises the Prompt Engineer's errors.
     """
     left = narrow(request, flows)
     failed: JsonObject = {

@@ -54,6 +54,6 @@ def find_cues(text: str) -> frozenset[Cue]:
 
 
 def asks_for_another(text: str) -> bool:
-    """Return whether an English message asks for other rows than the displayed ones: “anything else?”."""
+    """Return whether an English message asks for rows other than the displayed ones: “anything else?”."""
     said = text.casefold()
     return _ANOTHER.search(said) is not None and _NOT_ROWS.search(said) is None

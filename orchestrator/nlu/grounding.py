@@ -156,7 +156,7 @@ class Grounding:
     def refers(self, value: Json, slot: SlotSpec | None) -> bool:
         """Return whether a name comes from the session, such as a displayed row, rather than from the message.
 
-        Return False if `slot` is None or accepts no names.
+        Return False if `slot` is None or doesn't accept names.
         """
         if slot is None or not accepts_names(slot) or self._tells(self._said[0], value, kinds_of(slot)):
             return False
@@ -257,7 +257,7 @@ def _names(text: str, value: Json) -> bool:
 
 
 def _alike(value: Json, read: Json, kind: str) -> bool:
-    """Return whether a value equals a parsed value. Times match regardless of a.m. and p.m."""
+    """Return whether a value equals a parsed value. Times match regardless of a.m. or p.m."""
     if kind == TIME and isinstance(value, str) and isinstance(read, str) and ":" in value and ":" in read:
         (hour, minute), (other, others_minute) = value.split(":", 1), read.split(":", 1)
         return minute == others_minute and int(hour) % 12 == int(other) % 12

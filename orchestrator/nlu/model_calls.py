@@ -1,6 +1,6 @@
 """NLU's structured model calls through the Prompt Engineer (NL-2, NL-5, PX-4).
 
-`nlu.validate` checks the answers later. Every call can raise the errors of the Prompt Engineer.
+`nlu.validate` checks the answers later. Every call can raise the Prompt Engineer's errors.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ async def ask_understanding(
 ) -> Understanding:
     """Ask a model to interpret a message.
 
-    `flows`: flows that the message can request. `likely`: flows described in full. `remembered`: memories of
-    the user that may be relevant.
+    `flows`: flows that the message can request. `likely`: flows described in full. `remembered`: the user's
+    memories that may be relevant.
     """
     variables: JsonObject = {
         "assistant": assistant,
@@ -160,7 +160,7 @@ async def ask_values(
     call: CallContext,
     notes: Sequence[str],
 ) -> dict[str, Mention]:
-    """Ask a model for slot values of a flow in progress. `notes`: memories of the user and document passages."""
+    """Ask a model for slot values of a flow in progress. `notes`: the user's memories, and document passages."""
     variables: dict[str, Json] = {
         "task": f"{flow.title}: {flow.spec.description}",
         "slots": [_describe_slot(slot) for slot in slots],

@@ -46,7 +46,7 @@ _ABOUT_SOMETHING = frozenset(
 )
 """Kinds of messages that refer to a task or a question."""
 LONGEST_READ = 65_536
-"""Maximum number of characters of a message that NLU reads. Longer messages are cut."""
+"""Maximum number of characters that NLU reads per message. Longer messages are truncated."""
 
 
 class NLU:
@@ -58,7 +58,7 @@ class NLU:
         system1: System1 | None = None,
         development: bool = False,
     ) -> None:
-        """Create the NLU of a domain.
+        """Create the NLU for a domain.
 
         `asker`: the Prompt Engineer. Default: no model, only the local classifier. `system1`: the local
         classifier. Default: train one. `development`: True enables shortcuts for developers.
@@ -177,7 +177,7 @@ class NLU:
         """Find another flow for a failed request (NL-5).
 
         `excluded`: flows not to try again. `failed`: name of the failed flow, also excluded. Default: the top
-        flow. `evidence`: category, message, slots and metadata of the ambiguity. `text`: the request.
+        flow. `evidence`: category, message, slots and ambiguity metadata. `text`: the request.
         Default: the user's previous message. `call`: the context of model calls. Default: no model call.
         """
         context = self._read_context(state, turn)
@@ -236,7 +236,7 @@ class NLU:
         return {name: mention.value for name, mention in grounded.items() if mention.value is not None}
 
     def _prefer_possible(self, reading: Reading, context: NluContext) -> Reading:
-        """Return the local classifier's interpretation if the model's flow or task doesn't exist, or else `reading`."""
+        """Return `reading`, or the local classifier's interpretation if the model's flow or task doesn't exist."""
         second = reading.second
         if second is None:
             return reading

@@ -26,7 +26,7 @@ _ADDRESSED = word_set("you")
 """Pronouns after the verb in translated polite forms, such as German “buchen Sie es”."""
 _AFTER_DEED = word_set("now")
 _OFFERING = word_set("shall should i we do go ahead the a an my your it that this them these those now again")
-"""Words of an offer that don't name the offered call."""
+"""Words in an offer that don't name the offered call."""
 _AMBIGUOUS = word_set("change")
 """Verbs that can reject an offer, such as “change it” after an offered change."""
 

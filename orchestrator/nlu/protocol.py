@@ -35,7 +35,7 @@ class Message:
 
     `raw`: the text as sent. `text`: the cleaned text. `english`: the text with known words in English.
     `call`: the context of model calls, or None if no model may be called. `guess`: an earlier component's
-    interpretation that is not final. `recall`: a function that finds memories of the user for a text.
+    interpretation that is not final. `recall`: finds the user's memories that are relevant to a text.
     """
 
     raw: str
@@ -96,7 +96,7 @@ class ReaderSetup:
 
     @property
     def likely(self) -> float:
-        """Return the minimum probability of a requested flow."""
+        """Return the minimum probability of a flow that counts as requested."""
         return self.domain.config.thresholds.likely
 
     @property

@@ -127,7 +127,7 @@ class Restraint:
     def _name_exclusions(
         self, understood: Understanding, utterance: Utterance, moods: Mapping[int, Mood]
     ) -> Understanding:
-        """Add exclusions, conditions and prohibitions that the interpretation ignores to its assumptions."""
+        """Add to the assumptions the exclusions, conditions and prohibitions that the interpretation ignores."""
         untaken = {Mood.EXCLUDED, Mood.SUPPOSED}
         if not understood.declines:
             untaken.add(Mood.FORBIDDEN)

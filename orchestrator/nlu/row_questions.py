@@ -42,7 +42,7 @@ _MEANT_BY: tuple[tuple[frozenset[str], frozenset[str]], ...] = (
     (word_set("starring actors"), word_set("stars starring actors actor acts cast")),
     (word_set("director"), word_set("directs directed director")),
 )
-"""Pairs of words in field names and words in questions for these fields."""
+"""Pairs of word sets: words in field names, and words in questions about these fields."""
 _EMPTY = word_set("of the a an is has are per name in on at to from number for and")
 _AUXILIARIES = word_set("do does did")
 _CLAUSES = re.compile(r"(?<=[.!?;,])")
@@ -115,8 +115,8 @@ def may_mean_all(text: str) -> bool:
 def find_asked_fields(text: str, fields: Iterable[str], nouns: Collection[str] = ()) -> list[str]:
     """Return the fields that a message asks for, by name or by meaning.
 
-    "What is the phone number?" asks for `phone_number`, not for `number_of_rooms`. "How much is a bag?" asks
-    for no field, because a bag is not a field (IR-7). `nouns`: words for the rows.
+    "What is the phone number?" asks for `phone_number`, not for `number_of_rooms`. "How much is a bag?" does
+    not ask for a field, because a bag is not a field (IR-7). `nouns`: words for the rows.
     """
     said = text.casefold().replace("’", "'")
     if _ASKS.search(said) is None or _ASKS_FOR_WAY.search(said) is not None:

@@ -137,7 +137,7 @@ class Lexicon:
     def to_english(self, text: str) -> str:
         """Translate emoji, patterns and known phrases in a cleaned text, the longest phrases first.
 
-        A text with more known English words than words of this language counts as English.
+        A text with more known English words than words in the lexicon's language counts as English.
         """
         text = text if text.isascii() else _read_answer_in_signs(text)
         if not self._english:

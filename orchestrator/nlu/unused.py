@@ -45,7 +45,7 @@ _REQUESTS = _OF_VALUES | {MessageKind.TASK}
 _CHANGING_KINDS = frozenset({MessageKind.TASK, MessageKind.CORRECTION})
 _JUDGED = _REQUESTS | {MessageKind.DIGRESSION}
 _MANY = 2
-"""Minimum number of values that keep a request certain if most of its words are unused."""
+"""A request with at least this many values stays certain even if most of its words are unused."""
 _SURE_CUES = word_set("from to")
 _ANSWERED = frozenset({Digression.CLARIFICATION, Digression.HELP, Digression.STATUS, Digression.PERSON})
 _CHANGING = NARROWING | EXCLUDING_WORDS
@@ -81,7 +81,7 @@ class UnusedWords:
         if len(utterance.words) > _LONGEST_READ:
             return understood
         kind = understood.kind
-        # A message that is not understood changes no value of an offer.
+        # A message that is not understood does not change an offer's values.
         understood = (
             replace(understood, slots={}) if is_offered and kind is MessageKind.UNKNOWN else understood
         )
@@ -262,8 +262,8 @@ def _takes_value_elsewhere(
 ) -> bool:
     """Return whether a model interpreted mere values as a request for another task or a correction of a lookup.
 
-    While a call is pending, such a message corrects the call. Questions, and messages with a word of the other
-    task's examples, are exempt.
+    While a call is pending, such a message corrects the call. Questions, and messages with a word from the
+    other task's examples, are exempt.
     """
     kind, active = understood.kind, context.active
     if understood.source is not Source.SYSTEM2 or active is None or spec is None or spec.dact == active.dact:
@@ -297,7 +297,7 @@ def _is_used_up(
 
 
 def _is_closed(understood: Understanding, *, is_offered: bool) -> bool:
-    """Return whether an interpretation needs no check.
+    """Return whether an interpretation doesn't need a check.
 
     While a call is pending, only commands, actions, answers from documents and rejected messages are exempt.
     """

@@ -273,7 +273,7 @@ class Validation:
 def _keep_founded(
     slots: Mapping[str, Mention], spec: FlowSpec, grounding: Grounding, problems: list[str]
 ) -> dict[str, Mention]:
-    """Empty values that only a model mentions or that the conversation contradicts, and keep all others."""
+    """Clear values that only a model mentions or that the conversation contradicts, and keep all others."""
     kept: dict[str, Mention] = {}
     for name, mention in slots.items():
         slot = spec.slots.get(name)

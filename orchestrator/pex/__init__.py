@@ -1,1 +1,1 @@
-"""The policy executor (PEX), which runs the active flow through its policy in the order of `steps.STEPS`."""
+"""The policy executor (PEX), which runs the active flow through its policy in `steps.STEPS` order."""

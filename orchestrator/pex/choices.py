@@ -82,7 +82,7 @@ def gather_arguments(run: Execution, use: ToolUse, tool: Tool) -> Gathered:
 def _find_rows(data: JsonObject, name: str) -> list[JsonObject] | None:
     """Return the first list whose rows have the field `name`.
 
-    If no list has it, return an empty list if one of the results is empty, or else None.
+    If no list has it, return an empty list if one of the results is an empty list; otherwise, None.
     """
     empty = False
     for value in data.values():
@@ -140,7 +140,7 @@ class Choices:
         return None
 
     def find_fault_in_text(self, run: Execution, text: str) -> str | None:
-        """Return why a skill's partial text must not be streamed, or None. `text`: ends with a whole word."""
+        """Return why a skill's partial text must not be streamed, or None. `text`: ends at a word boundary."""
         del run, text
         return None
 
@@ -165,7 +165,7 @@ class Choices:
         return make_frame(run)
 
     def outputs(self, run: Execution) -> JsonObject:
-        """Return the flow's declared outputs, from tool results or from slots of the same names."""
+        """Return the flow's declared outputs, from tool results or from slots with the same names."""
         found = {name: run.data[name] if name in run.data else run.value(name) for name in self.spec.outputs}
         return {name: value for name, value in found.items() if value is not None}
 

@@ -1,4 +1,4 @@
-"""The record that the steps of a policy share, and the possible endings of an execution."""
+"""The record that a policy's steps share, and the possible endings of an execution."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from orchestrator.types import Dact, Json, JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A read-only query of a flow's tool, as last run.
+    """A read-only query for a flow's tool, as last attempted.
 
     `name`: the input that contains the statement. `fault`: why the query could not run, or None. `unknown`,
     `nearest`: a name in the query that doesn't exist, and the most similar known name.
@@ -130,7 +130,7 @@ class Failed:
     Attributes:
         check: the check that stopped the flow before any tool ran, or None (PX-2).
         retryable: True if nothing was changed, and the same call may succeed now.
-        final: True if later calls also fail until something changes. The user is not offered a retry.
+        final: True if later calls would also fail until something changes. The user is not offered a retry.
         uncertain: True if a skill cannot continue until a question is settled (PX-6).
         unusable: True if the results are invalid or cannot be displayed (AG-6, PX-15).
         evidence: facts for rerouting.

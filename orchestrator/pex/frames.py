@@ -22,7 +22,7 @@ OF_ROWS = frozenset({"table", "chart", "list"})
 
 
 def make_frame(run: Execution) -> Frame:
-    """Create a table of at most `SHOWN_ROWS` rows if the results contain rows, or else a card."""
+    """Create a table of at most `SHOWN_ROWS` rows if the results contain rows; otherwise, a card."""
     frame = Frame(
         frame_id=f"frame_{run.flow.flow_id.removeprefix('flow_')}",
         flow_id=run.flow.flow_id,

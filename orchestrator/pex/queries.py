@@ -1,7 +1,8 @@
 """Repair a query that failed or found nothing (AG-6, tier 1).
 
-A cheap fix comes first, then a model's replacement. Each replacement passes the same guardrails, labels and
-limits as the first query. `resilience.repair_attempts` limits the number of repairs per execution of a flow.
+A cheap fix comes first, then a model's replacement. Each replacement is subject to the same guardrails,
+labels and limits as the first query. `resilience.repair_attempts` limits the number of repairs per execution
+of a flow.
 """
 
 from __future__ import annotations

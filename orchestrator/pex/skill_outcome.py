@@ -31,7 +31,7 @@ class Failure:
     Attributes:
         partial: findings so far, or None.
         retryable: True if a second run may succeed.
-        final: True if later runs also fail, until something changes.
+        final: True if later runs would also fail until something changes.
     """
 
     category: FailureCategory

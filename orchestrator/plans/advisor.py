@@ -41,7 +41,7 @@ MOST_HISTORY = 7
 
 
 class Advisor:
-    """Model calls for planning. `engineer`: None for no calls. `ground`: converts a model's values to slot values."""
+    """Model calls for planning. `engineer`: None to disable them. `ground`: converts a model's values to slot values."""
 
     def __init__(self, engineer: PromptEngineer | None, ground: Ground) -> None:
         self._engineer = engineer
@@ -117,7 +117,10 @@ class Advisor:
         )
 
     async def replan(self, plan: PlanFlow, context: TurnContext, room: int) -> JsonObject | None:
-        """Return the model's advice on the remaining steps, or None if it fails (PL-2). `room`: maximum step count."""
+        """Return the model's advice on the remaining steps, or None if the model fails (PL-2).
+
+        `room`: maximum number of steps.
+        """
         question: dict[str, Json] = {
             **_frame_question(context),
             "max_steps": room,

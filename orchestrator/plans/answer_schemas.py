@@ -1,7 +1,7 @@
-"""JSON Schemas for the answers of planning calls, generated from the domain's flows (PL-1).
+"""JSON Schemas for models' answers to planning prompts, generated from the domain's flows (PL-1).
 
 `DECOMPOSITION` and the other constants at the end are looser schemas that validate the answers, because
-endpoints without schema enforcement omit keys and write slots as an object.
+endpoints without schema enforcement may omit keys and return slots as an object.
 """
 
 from collections.abc import Iterable, Sequence

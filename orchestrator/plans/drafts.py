@@ -178,7 +178,7 @@ class _DraftCheck:
         )
 
     def sort(self) -> list[PlanStep]:
-        """Return the steps sorted by their needs, in the model's order where possible. Raises CycleError."""
+        """Return the steps sorted by need, in the model's order where possible. Raises CycleError for cyclic needs."""
         done = {step.name for step in self.plan.steps if step.is_done}
         for step in self.steps:
             self._check_needs(step, done)
@@ -203,7 +203,7 @@ class _DraftCheck:
         step.need(name for name in step.needs if name in known and name != step.name)
 
     def _bind_inputs(self, step: PlanStep) -> None:
-        """Bind a step's missing inputs to outputs of earlier steps, or to the plan's slots of the same name."""
+        """Bind a step's missing inputs to outputs of earlier steps, or to the plan's slots with the same names."""
         spec = self.usable[step.dact].spec
         before = self.steps[: self.steps.index(step)]
         for name in dict.fromkeys([*spec.inputs, *spec.slots]):

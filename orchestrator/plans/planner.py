@@ -52,7 +52,7 @@ class Planner:
         self._advisor = advisor
 
     async def decompose(self, plan: PlanFlow, context: TurnContext) -> Decomposed | None:
-        """Return the steps of a request, or more steps if its goal is not met.
+        """Return the steps for a request, or more steps if its goal is not met.
 
         Return None if there are no steps or the plan already has `max_sub_flows` steps.
         """
@@ -96,7 +96,7 @@ class Planner:
         return mode == "on"
 
     async def check(self, plan: PlanFlow, context: TurnContext) -> list[Change]:
-        """Run the replanning check, first by the rules, then by a model if configured.
+        """Run the replanning check, first with the rules, then with a model if one is configured.
 
         Return all changes (PL-2).
         """

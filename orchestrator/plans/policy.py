@@ -1,4 +1,4 @@
-"""The policy of Plan flows, which decomposes the request first and checks the goal last (PL-1, PL-3).
+"""The policy for Plan flows, which decomposes the request first and checks the goal last (PL-1, PL-3).
 
 The Agent runs the steps in between. Public API for domains, like `BasePolicy`.
 """
@@ -21,7 +21,7 @@ LONGEST_FACT = 60  # characters; longer outputs are not listed as facts
 
 
 class PlanPolicy(BasePolicy):
-    """The policy of Plan flows. `planner`: set when the Agent is built."""
+    """The policy for Plan flows. `planner`: set when the Agent is built."""
 
     planner: Planner
 
@@ -57,7 +57,7 @@ class PlanPolicy(BasePolicy):
         return self._stack(run, plan, found, "decomposed")
 
     async def _go_on(self, run: Execution, plan: PlanFlow, goal: GoalCheck) -> Ending:
-        """Add sub-flows within `max_rounds`, or else report the unmet parts of the goal and give up."""
+        """Add sub-flows within `max_rounds`; otherwise, report the unmet parts of the goal and give up."""
         config = run.context.world.domain.config.plans
         if plan.rounds < config.max_rounds:
             found = await self.planner.decompose(plan, run.context)

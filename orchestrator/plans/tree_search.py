@@ -1,4 +1,4 @@
-"""Language Agent Tree Search (PL-5): select, expand, evaluate with reflection, and back-propagate.
+"""Language Agent Tree Search (PL-5): select, expand, evaluate with reflection, and backpropagate.
 
 The task's functions, which may call a model, create and judge candidates. One call creates all children of a node,
 and another call judges them, so that few calls cover many candidates.

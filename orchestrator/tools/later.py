@@ -26,7 +26,7 @@ class LaterResults:
         """Return the call with its reference and callback URL, and schedule a check in `look_in_s` seconds.
 
         `set_by`: the ID of the step or turn that makes the call. `fingerprint`: the call's key in the
-        side-effect ledger. Repeating this method for the same call and `set_by` has no effect.
+        side-effect ledger. Repeating this method for the same call and `set_by` has no further effect.
         """
         event = await self._store.schedule(
             expect_result(
@@ -44,7 +44,7 @@ class LaterResults:
         return replace(call, reference=event.event_id, callback_url=url)
 
     async def forget(self, call: ToolCall) -> None:
-        """Cancel the check of a call, because the tool has answered immediately."""
+        """Cancel a call's scheduled check, because the tool has answered immediately."""
         await self._store.cancel(call.tenant_id, call.session_id, call.reference)
 
 

@@ -1,4 +1,4 @@
-"""Wrap tool calls in middleware, in the order of `MIDDLEWARE`.
+"""Wrap tool calls in middleware, in `MIDDLEWARE` order.
 
 `runner` first checks the inputs and consults the journal.
 """
@@ -46,7 +46,7 @@ Handler: TypeAlias = Callable[[ToolRequest], Coroutine[Any, Any, ToolAnswer]]
 
 @dataclass(frozen=True, slots=True)
 class ToolPorts:
-    """The ports of tool calls.
+    """Ports for tool calls.
 
     `transport`: None if the process can only call services. `later`: None if the process does not accept late
     results.
@@ -168,7 +168,7 @@ async def _nothing() -> None:
 
 
 class Retry:
-    """Retries for calls of idempotent tools after transient errors, with exponential backoff and jitter."""
+    """Retries for calls to idempotent tools after transient errors, with exponential backoff and jitter."""
 
     def __init__(self, setting: CallSetting) -> None:
         self._resilience = setting.config.resilience

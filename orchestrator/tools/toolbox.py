@@ -55,7 +55,7 @@ class Tool:
 
 class Toolbox:
     def __init__(self, tools: Mapping[ToolId, ToolSpec], services: Services) -> None:
-        """Compile the schemas of all tools. Raises ConfigurationError with all invalid schemas."""
+        """Compile the schemas of all tools. Raises ConfigurationError that lists all invalid schemas."""
         problems: list[Problem] = []
         self._tools = {tool_id: _compile(spec, problems) for tool_id, spec in tools.items()}
         self._services = services
@@ -70,7 +70,7 @@ class Toolbox:
         return self._tools.get(tool_id)
 
     def find_all(self, uses: Iterable[ToolUse]) -> list[Tool]:
-        """Return the tools that `uses` names, without tools that the manifest lacks."""
+        """Return the tools named in `uses`, except those missing from the manifest."""
         return [tool for use in uses if (tool := self._tools.get(use.tool_id)) is not None]
 
     def method(self, tenant_id: TenantId, tool: Tool) -> BoundMethod:

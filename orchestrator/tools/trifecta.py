@@ -122,7 +122,7 @@ def _labels_of_tool(spec: ToolSpec, turn: int, flow_id: FlowId | None) -> list[L
 
 
 def _name_cause(sources: Iterable[LabelSource]) -> Saying | None:
-    """Return where private data and untrusted text came from, or None if one of the two is missing."""
+    """Return where private data and untrusted text came from, or None if either is missing."""
     found: dict[Label, list[str]] = {Label.PRIVATE: [], Label.UNTRUSTED: []}
     for source in sources:
         if source.source not in found[source.label]:

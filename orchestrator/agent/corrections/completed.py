@@ -22,7 +22,7 @@ from orchestrator.types import FlowId, JsonObject, new_id
 
 
 def plan_of(context: TurnContext, flow: BaseFlow) -> PlanFlow | None:
-    """Return the flow itself if it is a plan, or else the plan that contains the flow, or None."""
+    """Return the flow itself if it is a plan; otherwise, return the plan that contains it, or None."""
     if isinstance(flow, PlanFlow):
         return flow
     known = [*reversed(context.state.stack.flows), *reversed(context.state.completed)]
@@ -118,7 +118,7 @@ def effects_of(context: TurnContext, plan: PlanFlow, names: Collection[str]) -> 
     """List committed effects of steps that used the plan's slots `names` directly (RT-12).
 
     Effects that used looked-up values are omitted. They may still match, so they are compared after the next
-    look-up.
+    lookup.
     """
     users = {
         step.flow_id
@@ -133,7 +133,7 @@ def effects_of(context: TurnContext, plan: PlanFlow, names: Collection[str]) -> 
 def follow_correction(
     context: TurnContext, plan: PlanFlow, values: Mapping[str, SlotValue], *, redo: Collection[FlowId] = ()
 ) -> bool:
-    """Apply corrected values to a plan, and repeat the look-ups that used the old values (PL-7).
+    """Apply corrected values to a plan, and repeat the lookups that used the old values (PL-7).
 
     `redo`: IDs of flows whose effects the user wants to repeat. Return False if the plan has ended or not
     begun.

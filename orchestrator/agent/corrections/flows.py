@@ -44,8 +44,8 @@ def changed_slots(flow: BaseFlow, labels: Labels) -> set[str]:
 def correct_flow(context: TurnContext, flow: BaseFlow, labels: Labels) -> None:
     """Replace values of a flow on the stack, or of a completed flow, which then runs again.
 
-    Days that are too early are refused. If the flow or its plan has committed effects with an old value, ask
-    the user what to do with these effects.
+    Days that are too early are refused. If the flow or its plan has committed effects that used an old value,
+    ask the user what to do with them.
     """
     values: JsonObject = {change.slot: change.after for change in find_changes(flow, labels)}
     plan = plan_of(context, flow)

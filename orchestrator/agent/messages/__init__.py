@@ -1,6 +1,6 @@
 """Handlers that apply a message to the stack, by kind of message (IR-1).
 
-NLU understands messages, and PEX runs the resulting flows.
+NLU interprets messages, and PEX runs the resulting flows.
 """
 
 from collections.abc import Callable

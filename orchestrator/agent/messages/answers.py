@@ -137,7 +137,7 @@ def _may_be_changed(flow: BaseFlow) -> bool:
 
 
 def confirm(context: TurnContext, understood: Understanding) -> None:
-    """Handle a “yes”. A “yes” that adds or changes a value confirms nothing (PX-18)."""
+    """Handle a “yes”. A “yes” that adds or changes a value does not confirm (PX-18)."""
     if not understood.slots and answer_open(context):
         return
     entry = context.state.ambiguity.current

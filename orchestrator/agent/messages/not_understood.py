@@ -8,14 +8,14 @@ from orchestrator.dialogue.understanding import Understanding
 from orchestrator.res.wording import name_task
 
 WORTH_OFFERING = 0.1
-"""Minimum score of the flows to offer, from 0 to 1."""
+"""Minimum score of an offered flow, from 0 to 1."""
 
 
 def be_unsure(context: TurnContext, understood: Understanding) -> None:
     """Handle a message that was not understood.
 
-    If neither a skill's question nor the displayed rows fit the message, repeat the open question, or ask
-    which task the user wants and offer the most likely tasks.
+    Unless it answers a skill's question or refers to displayed rows, repeat the open question, or ask which
+    task the user wants and offer the most likely tasks.
     """
     state = context.state
     entry = state.ambiguity.current

@@ -22,7 +22,7 @@ async def archive(turn: RunningTurn, modules: Modules) -> None:
 
 
 def keep_recent(turn: RunningTurn, modules: Modules) -> None:
-    """Keep in the state the flows that left the stack in this turn, and the rows and tables that they display."""
+    """Keep in the state the flows that left the stack in this turn, and the rows and tables they displayed."""
     state = turn.context.state
     known = {flow.flow_id for flow in state.completed}
     left = state.archive(

@@ -53,7 +53,10 @@ class RecentTurns:
         )
 
     async def _worth_it(self, flow: BaseFlow) -> bool:
-        """Return whether to search. Unless the domain sets `slot_fill: on`, only a flow's first turn searches."""
+        """Return whether there is something to search.
+
+        Unless the domain sets `slot_fill: on`, only a flow's first turn searches.
+        """
         context = self._context
         if len(flow.turn_ids) > 1 and context.world.domain.config.nlu.slot_fill != "on":
             return False

@@ -1,4 +1,4 @@
-"""Values that a new task inherits: from displayed rows, its last run, and other tasks (FS-7)."""
+"""Values that a new task inherits: from displayed rows, the same task's last run, and other tasks (FS-7)."""
 
 from __future__ import annotations
 
@@ -82,7 +82,10 @@ def _giver_of(state: DialogueState, name: str) -> BaseFlow | None:
 
 
 def _take_by_another_name(state: DialogueState, flow: BaseFlow, name: str) -> bool:
-    """Fill an empty required slot from the latest task with a value named in `same_as`. Return False if none has."""
+    """Fill an empty required slot from the latest task with a value named in `same_as`.
+
+    Return False if no task has such a value.
+    """
     slot = flow.spec.slots[name]
     if not slot.same_as or name in flow.slots or slot.priority is not Priority.REQUIRED:
         return False

@@ -27,7 +27,7 @@ Agrees: TypeAlias = Callable[[PlanStep, BaseFlow], bool]
 class Progress:
     """A plan's progress: `completed` of `total` sub-flows.
 
-    Dropped steps are not counted, and repeated steps of the same name count once.
+    Dropped steps are not counted, and repeated steps with the same name count once.
     """
 
     completed: int
@@ -54,7 +54,7 @@ def stack_steps(
 ) -> list[BaseFlow]:
     """Push the flows of the planned steps, with the first flow on top and Active.
 
-    A running flow stays on top. A waiting flow becomes a step's flow only if it `agrees` with the plan.
+    A running flow stays on top. A waiting flow becomes a step's flow only if `agrees` accepts it.
     Nothing happens if the plan has ended or the top flow isn't part of the plan. Return the new flows on the
     stack, in step order.
     """

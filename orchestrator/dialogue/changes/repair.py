@@ -1,6 +1,6 @@
 """Repair stored states that violate an invariant.
 
-Repair works on the JSON form, so that maintenance of many sessions doesn't need their domains.
+Repair works on the JSON form, so that maintenance doesn't need the sessions' domains.
 """
 
 from orchestrator.types import Json, JsonObject, copy_json
@@ -9,9 +9,9 @@ from orchestrator.types import Json, JsonObject, copy_json
 def repair(body: JsonObject) -> tuple[JsonObject, list[str]]:
     """Return the repaired state, and a sentence for each problem.
 
-    A flow that is Active below the top becomes interrupted since its start, so that repair is
-    deterministic. An interrupted top flow becomes Active. Approvals and plan IDs that refer to flows
-    outside the stack are removed.
+    A flow that is Active below the top becomes interrupted as of its start, so that repair is deterministic.
+    An interrupted top flow becomes Active. Approvals and plan IDs that refer to flows outside the stack are
+    removed.
     """
     mended: JsonObject = copy_json(body)
     stack: list[JsonObject] = mended["stack"]

@@ -132,7 +132,7 @@ class Question(ABC):
         """Return the question's text."""
 
     def yes(self) -> Deed:
-        """Return the action for “yes”: the only option's action, or else repeat the question."""
+        """Return the action for “yes”: the only option's action; otherwise, repeat the question."""
         match self.options:
             case [Option(action_name="start_flow", payload={"dact": str(dact)})]:
                 return Start(Dact(dact))
@@ -142,7 +142,7 @@ class Question(ABC):
                 return AskAgain()
 
     def no(self) -> Deed:
-        """Return the action for “no”: close the question if it belongs to no flow, or else repeat the question."""
+        """Return the action for “no”: close a question without a flow; otherwise, repeat the question."""
         return CloseQuestion(told=True) if self.flow_id is None else AskAgain()
 
     def stop(self) -> Deed | None:

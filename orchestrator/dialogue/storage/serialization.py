@@ -1,8 +1,8 @@
 """Serialization of the dialogue state: records as JSON, outlines, and patches between versions (ST-2).
 
-A patch of an object: ``=`` new or replaced values, ``-`` removed keys, ``~`` patches of members. A patch of a
-list: ``<`` elements dropped at the head, ``|`` length kept before the tail, ``=`` and ``~`` by position in
-the remaining list, ``+`` the new tail. Inputs are never mutated; results share unchanged parts with them.
+An object's patch: ``=`` new or replaced values, ``-`` removed keys, ``~`` patches of members. A list's patch:
+``<`` elements dropped at the head, ``|`` length kept before the tail, ``=`` and ``~`` by position in the
+remaining list, ``+`` the new tail. Inputs are never mutated; results share unchanged parts with them.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ LONGEST_COMMAND = 300
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """The commands of a domain. `compiled`: the patterns only, for a fast check."""
+    """A domain's commands. `compiled`: only the patterns, for a fast check."""
 
     patterns: tuple[tuple[re.Pattern[str], Command], ...]
     compiled: tuple[re.Pattern[str], ...]

@@ -33,7 +33,7 @@ Check = Callable[["Rules", Message, NluContext], bool]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """A domain's message checks, in order, with their limits. `own`: words of the domain's examples."""
+    """A domain's message checks, in order, with their limits. `own`: words in the domain's examples."""
 
     guardrails: Guardrails
     languages: tuple[str, ...]

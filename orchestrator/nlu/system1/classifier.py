@@ -1,7 +1,7 @@
 """The trained classifier, which predicts a message's flow, kind or answer.
 
 Features are words, word pairs and character n-grams. Each extracted value is replaced by its kind, so that
-the value itself does not affect the prediction. Afterwards, the context (the open question and the stack)
+the value itself does not affect the prediction. Afterward, the context (the open question and the stack)
 weights the probabilities as prior odds.
 """
 

@@ -44,7 +44,7 @@ _STOP_WORDS = 3
 _ANSWER_WORDS = 4
 """Maximum length of an invalid answer, in words. Longer messages may mean something else."""
 _BARE = 0.75
-"""Minimum share of value words in a message that consists only of values."""
+"""Minimum share of value words at which a message counts as containing only values."""
 _CHATTY = frozenset(
     {MessageKind.CHITCHAT, MessageKind.DIGRESSION, MessageKind.CANCELLATION, MessageKind.RESUMPTION}
 )
@@ -81,7 +81,7 @@ class Evidence:
     """Features found in one message before its kind is decided.
 
     `mentions`: values for slots of the active flow. `rejected`: the slot of the active flow whose value the
-    message rejects, or None if it rejects nothing.
+    message rejects, or None.
     """
 
     utterance: Utterance
@@ -186,7 +186,7 @@ class Decider:
     def _decide_by_values(
         self, active: FlowSpec, kind: MessageKind, evidence: Evidence, context: NluContext, *, changes: bool
     ) -> MessageKind:
-        """Classify a message that answers no question.
+        """Classify a message that doesn't answer a question.
 
         `changes`: True if a filled slot would get another value.
         """
@@ -209,7 +209,7 @@ class Decider:
         return MessageKind.UNKNOWN if kind is MessageKind.SLOT_VALUE else kind
 
     def _decide_question(self, active: FlowSpec, kind: MessageKind, evidence: Evidence) -> MessageKind:
-        """Classify a question that the user asks instead of answering. The question fills no slot (IR-7)."""
+        """Classify a question that the user asks instead of answering. It doesn't fill slots (IR-7)."""
         codes = {kind for one in evidence.candidates for kind in one.readings if kind.startswith(CODES)}
         others = [one for one in evidence.weighed.flows if one.dact != active.dact]
         if others and not codes.isdisjoint(self._kinds[others[0].dact]):

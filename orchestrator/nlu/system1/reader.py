@@ -1,6 +1,6 @@
 """The local classifier (System 1), which interprets messages with a trained model, extractors and the context.
 
-It is trained from a domain's flows, entities and answers, and does not change afterwards.
+It is trained from a domain's flows, entities and answers, and does not change afterward.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class System1(Learnt):
     ) -> System1:
         """Train a classifier, or load it if the same training data is stored.
 
-        `patterns`: patterns of the domain's own slot types, by type. `likely`: minimum probability of a requested
-        flow. `kept`: storage of trained models, or None to train at every start.
+        `patterns`: patterns of the domain's own slot types, by type. `likely`: minimum probability of a flow
+        that counts as requested. `kept`: storage of trained models, or None to train at every start.
         """
         specs = {flow.dact: flow for flow in flows}
         known = {answer.name: answer for answer in answers}

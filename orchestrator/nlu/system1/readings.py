@@ -1,4 +1,4 @@
-"""Ordered attempts of the local classifier to interpret a message, and their shared input."""
+"""Ordered attempts by the local classifier to interpret a message, and their shared input."""
 
 from __future__ import annotations
 

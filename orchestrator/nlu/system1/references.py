@@ -83,7 +83,7 @@ class Message:
 
     @cached_property
     def requests(self) -> frozenset[str]:
-        """Return the words that users use to request tasks with a row."""
+        """Return the words with which users request a task for a row."""
         takers = [flow for flow in self.flows if takes(flow, self.shown.key)]
         said = [word for flow in takers for word in flow.dact.split("_")]
         return _REQUESTS.union(said, request_verbs(takers)) - _DEEDS
@@ -146,7 +146,7 @@ def _by_comparison(message: Message) -> Reference | None:
 
 
 def _compare(message: Message, name: str, said: str, places: set[int], *, is_less: bool) -> Reference:
-    """Resolve “cheaper” to the next cheaper row than the current row, and “cheapest” to the cheapest row.
+    """Resolve “cheaper” to the next row that is cheaper than the current row, and “cheapest” to the cheapest row.
 
     Without a current row, “cheaper” means the cheapest row, too.
     """

@@ -1,4 +1,4 @@
-"""The tool calls of a skill. Built-in tools run directly, and the flow's tools run through all guards.
+"""A skill's tool calls. Built-in tools run directly; calls to the flow's tools pass through all guards.
 
 A failed call is reported to the skill and never fails the turn.
 """
@@ -134,7 +134,7 @@ class Calls:
         return {"tool": awaited.tool_id, "arguments": awaited.arguments, "result": result}
 
     async def make(self, request: ToolRequest) -> Json | Interrupted:
-        """Run a call, whose arguments are valid. Return its result for the model, or Interrupted."""
+        """Run a call with valid arguments. Return its result for the model, or Interrupted."""
         self.made += 1
         if self.made > self.run.context.world.domain.config.resilience.skill_calls:
             return _fail("refused", "no calls are left; end the task with the results so far")

@@ -109,7 +109,7 @@ async def _read_preferences(context: TurnContext, words: str) -> JsonObject:
 async def search_documents(context: TurnContext, question: str) -> list[Passage]:
     """Return passages for a question from the user's documents, or [] if there is no document store.
 
-    Raises Unavailable.
+    Raises Unavailable if the document store is down.
     """
     if context.recall.documents is None:
         return []

@@ -172,7 +172,7 @@ class _Loop:
         return self.draft or Failure(FailureCategory.SERVER_ERROR, NOT_NOW)
 
     async def _ask(self, variables: dict[str, Json], *, last: bool) -> ToolsAnswer | None:
-        """Request the next step from the model. Return None if it fails or takes too long but a draft exists."""
+        """Request the next step from the model. Return None if the model fails or is too slow but a draft exists."""
         # The last step offers the same tools, because they are part of the provider's cached prefix.
         offered = (*self.calls.definitions, self.finish)
         context, clock = self.run.context, self.calls.clock
@@ -242,7 +242,7 @@ class _Loop:
         return self.policy.find_fault(self.run, data)
 
     def _claims_too_much(self) -> bool:
-        """Return whether the flow should change something, but no call of the skill had a side effect."""
+        """Return whether the flow should change something, but none of the skill's calls had a side effect."""
         if self.run.flow.spec.family not in CHANGING:
             return False
         changes = any(tool.has_effect for tool in self.calls.tools.values())

@@ -1,4 +1,4 @@
-"""The steps of a policy, in order. The last step runs only after a failure (PX-1)."""
+"""A policy's steps, in order. The last step runs only after a failure (PX-1)."""
 
 from orchestrator.pex.steps.check import check, check_slots, verify, verify_results
 from orchestrator.pex.steps.invoke import invoke

@@ -1,7 +1,7 @@
 """Checks before a flow calls tools or models (PX-2), and verification of its results and the state (PX-15).
 
 Slot checks run after the review of the slots. Invalid results start recovery (PX-16), except after a committed side
-effect. Then they are only recorded and flagged, like faults of the state.
+effect. Then they are only recorded and flagged, like faults in the state.
 """
 
 from collections.abc import Callable, Iterable

@@ -68,7 +68,7 @@ def _take_alternative(run: Execution, failure: Failed) -> bool:
 
 
 def _next_rung(run: Execution) -> Proposal:
-    """Return the next recovery step after the retry. Each step runs once per turn.
+    """Return the next recovery step after the retry. Each step runs at most once per turn.
 
     Context is gathered only if background flows are available, and only once for the same values.
     """

@@ -41,7 +41,7 @@ _INPUTS = {"date": "date", "time": "time", "level": "number", "number": "number"
 
 
 def make_form(flow: BaseFlow | None, question: Asked) -> JsonObject | None:
-    """Return the form for a flow's missing slots, or None if the question needs no form."""
+    """Return the form for a flow's missing slots, or None if the question doesn't need a form."""
     if flow is None or question.about.level is not Level.SPECIFIC or not flow.spec.options.get("form"):
         return None
     missing = flow.missing()
@@ -76,7 +76,7 @@ def _make_field(flow: BaseFlow, slot: SlotSpec) -> JsonObject:
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """The `Wording` of one question. `flow`: the question's flow, or None."""
+    """The `Wording` for one question. `flow`: the question's flow, or None."""
 
     context: TurnContext
     flow: BaseFlow | None
@@ -160,8 +160,8 @@ class Speech:
 async def clarify(response: Response) -> None:
     """Add the open question with suggested replies, unless a newer message has stopped the turn.
 
-    If a question was asked too many times, add fallback options (AM-4). Without a question, suggest replies to a
-    pending approval.
+    If a question was asked too many times, add fallback options (AM-4). Without a question, suggest replies
+    to a pending approval request.
     """
     context, answer, templates = response.context, response.answer, response.templates
     handler = context.state.ambiguity

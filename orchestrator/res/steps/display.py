@@ -72,7 +72,7 @@ def _show_page(table: ShownTable, rows: list[JsonObject], context: TurnContext) 
 
 
 def degrade(frame: Frame, templates: Templates) -> Frame:
-    """Return the frame if it can be shown as intended, or else a simpler frame with a note.
+    """Return the frame if it can be shown as intended; otherwise, return a simpler frame with a note.
 
     A chart's data becomes its Vega-Lite specification.
     """
@@ -101,7 +101,7 @@ def _simplify(frame: Frame, templates: Templates, why: Told, *, chart: bool = Fa
     )
 
 
-# Each of these functions returns the part of a block that is specific to its type.
+# Each of these functions returns the part of a block that is specific to the block's type.
 
 
 def _table(frame: Frame, context: TurnContext) -> JsonObject:

@@ -141,8 +141,8 @@ def context_of(context: TurnContext, flow: BaseFlow) -> JsonObject:
 def render_completed(context: TurnContext, flow: BaseFlow, templates: Templates) -> tuple[str, str]:
     """Return the template's name and the text for a completed flow.
 
-    The flow's template precedes those of its intent and family. If unexpected data from a tool makes the flow's or
-    intent's template fail, the base template reports the result.
+    The flow's template takes precedence over those of its intent and family. If unexpected data from a tool
+    makes the flow's or intent's template fail, the base template reports the result.
     """
     values = context_of(context, flow)
     intent = flow.spec.intent.lower()

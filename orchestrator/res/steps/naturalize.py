@@ -178,7 +178,7 @@ class Draft(NamedTuple):
 async def naturalize(response: Response) -> None:
     """Rephrase the longest passage of the text so far, if the domain enables rephrasing.
 
-    In the mode `auto`, rephrase only answers about completed tasks, and no lists.
+    In `auto` mode, rephrase only answers about completed tasks, and leave out lists.
     """
     context, answer, _, writer = response
     mode = context.world.domain.config.generation.naturalize

@@ -20,7 +20,8 @@ from orchestrator.tools.guardrails.verdict import ApprovedPython, Category, Enti
 class PythonRules:
     """Limits on model-written Python.
 
-    `allowed_imports`: standard-library modules. `max_depth`: maximum depth of the syntax tree.
+    `allowed_imports`: standard-library modules that code can import. `max_depth`: maximum depth of the syntax
+    tree.
     """
 
     allowed_imports: tuple[str, ...] = ()
@@ -159,7 +160,7 @@ def _is_docstring(node: ast.stmt) -> bool:
 def _faults(
     tree: ast.Module, function: ast.FunctionDef, entities: Entities | None, rules: PythonRules
 ) -> Iterator[RejectedCode]:
-    """Yield all violations, of which the caller reports the first."""
+    """Yield all violations; the caller reports the first."""
     if function.decorator_list:
         yield RejectedCode(Category.FORBIDDEN_SYNTAX, "Decorators are not allowed; omit them.")
     scope = read_scope(tree, rules.allowed_imports)

@@ -131,7 +131,7 @@ def _is_plain(token: Token) -> bool:
 
 
 def _read_tokens(code: str, rules: SqlRules) -> list[Token] | RejectedCode:
-    """Return the tokens without the final semicolon, checked before parsing."""
+    """Return the tokens without final semicolons, or a rejection if a check before parsing fails."""
     if len(code) > rules.max_characters:
         return RejectedCode(
             Category.TOO_LARGE, f"The statement has more than {rules.max_characters} characters."
@@ -262,7 +262,7 @@ def _reads_text(node: exp.Expr) -> bool:
 
 
 def _source_faults(source: exp.Expr) -> Iterator[RejectedCode]:
-    """Reject functions and strings in place of a table, except harmless functions."""
+    """Reject functions and strings used as tables, except permitted table functions."""
     if isinstance(source, exp.Identifier | exp.Alias):
         return
     name = _function_name(source) if isinstance(source, exp.Func) else source.key
@@ -309,9 +309,9 @@ def parse(tokens: list[Token], code: str, dialect: str) -> list[exp.Expr]:
     """Parse the statements in a text, with a limited number of steps.
 
     Raises:
-        ParseError: the SQL is invalid.
-        RecursionError: the SQL is nested too deeply for the interpreter.
-        TooMuchWork: parsing exceeded the limit.
+        ParseError: if the SQL is invalid.
+        RecursionError: if the SQL is nested too deeply for the interpreter.
+        TooMuchWork: if parsing exceeds the limit.
     """
     known = Dialect.get_or_raise(dialect)
     parser = _bounded(known.parser_class)(dialect=known, error_level=ErrorLevel.IMMEDIATE)

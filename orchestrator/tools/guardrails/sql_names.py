@@ -13,7 +13,7 @@ from orchestrator.tools.guardrails.verdict import Category, Entities, RejectedCo
 
 
 def check_names(tree: exp.Expr, entities: Entities | None) -> frozenset[str] | RejectedCode:
-    """Return the base tables of a statement, spelled as registered, or reject the first unknown table or column.
+    """Return a statement's base tables, spelled as registered, or a rejection for the first unknown table or column.
 
     If `entities` is None, every unqualified name that is not a file is accepted.
     """

@@ -1,4 +1,4 @@
-"""The verdicts of guardrails, as a closed set of records, and the rules for SQL."""
+"""Guardrail verdicts, as a closed set of records, and the rules for SQL."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass

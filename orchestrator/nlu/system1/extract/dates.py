@@ -1,6 +1,6 @@
 """Search for dates, absolute or relative to the day of the turn. Values have the form yyyy-mm-dd.
 
-Fast patterns find most dates. The slow library dateparser parses only answers to questions about a date.
+Fast patterns find most dates. The slow dateparser library parses only answers to questions about a date.
 """
 
 import re
@@ -82,7 +82,7 @@ def _find(text: str, today: date) -> tuple[Found, ...]:
 
 @lru_cache(maxsize=1024)
 def read_loosely(text: str, today: date) -> str | None:
-    """Parse an answer that no pattern matches with dateparser. Return a date as yyyy-mm-dd, or None."""
+    """Use dateparser to parse an answer that no pattern matches. Return a date as yyyy-mm-dd, or None."""
     import dateparser  # noqa: PLC0415 - heavy, and rarely needed
 
     with warnings.catch_warnings():
@@ -267,7 +267,7 @@ _READERS: tuple[tuple[tuple[str, ...], re.Pattern[str], _Reader], ...] = (
 
 
 def find_days(utterance: Utterance, today: date) -> list[Found]:
-    """Find dates. A weekday that follows another date is not before that date.
+    """Find dates. A weekday that follows another date cannot be before that date.
 
     On a Friday, the end of “monday to friday” is not today.
     """

@@ -68,7 +68,7 @@ def value_kind(slot: str) -> str:
 
 
 CODES = "pattern:"
-"""Prefix of value kinds for patterns of the domain."""
+"""Prefix of value kinds for the domain's patterns."""
 
 
 def pattern_kind(type_or_slot: str) -> str:

@@ -75,7 +75,7 @@ def flow_examples(flow: FlowSpec, gazetteer: Gazetteer) -> Iterator[Example]:
 
 
 def typical_values(flows: Iterable[FlowSpec], gazetteer: Gazetteer) -> list[str]:
-    """Return a few sample values of the domain's slots, for the universal examples."""
+    """Return a few sample values for the domain's slots, for use in the universal examples."""
     slots = [slot for flow in flows for slot in flow.slots.values()]
     usual = [slot for slot in slots if not (is_boolean(slot) or is_free_text(slot))]
     return list(dict.fromkeys(text for slot in usual for text in list(sample_values(slot, gazetteer))[:2]))
