@@ -41,7 +41,7 @@ MOST_HISTORY = 7
 
 
 class Advisor:
-    """Model calls for planning. `engineer`: None to disable them. `ground`: converts a model's values to slot values."""
+    """Model calls for planning. `engineer`: None to disable. `ground`: converts a model's values to slot values."""
 
     def __init__(self, engineer: PromptEngineer | None, ground: Ground) -> None:
         self._engineer = engineer
