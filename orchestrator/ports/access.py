@@ -30,12 +30,13 @@ class ApiKeys(Protocol):
     ) -> tuple[ApiKey, str]:
         """Create a key. Return its record and its text, which contains the secret and can't be retrieved later.
 
-        `user_id`: the only user for whom the key can act. Default: all users. `expires_at`: default: never.
+        `user_id`: the only user for whom the key can act. Default: any user. `expires_at`: when the key
+        expires. Default: never.
         """
         ...
 
     async def list(self, tenant_id: TenantId | None = None) -> list[ApiKey]:
-        """Return the keys of one tenant or all tenants, newest first, including revoked and expired keys."""
+        """Return a tenant's keys, newest first, including revoked and expired keys. Default: all tenants' keys."""
         ...
 
     async def revoke(self, key_id: str) -> ApiKey:

@@ -15,8 +15,8 @@ class Lane(Protocol):
     async def claim(self, session_id: SessionId) -> Lease | None:
         """Lease the session lane and claim its next turn in one round trip.
 
-        Marks the turn as running and counts the attempt. If the turn is already marked as running, its worker
-        died: this counts as a crash, not as an attempt. After its second crash, the turn is a suspected poison
+        Mark the turn as running and count the attempt. If the turn is already marked as running, its worker
+        died, which counts as a crash, not as an attempt. After its second crash, the turn is a suspected poison
         turn, which only an isolated process claims (RT-26). A turn that crashes there, or has no attempts
         left, is quarantined, and the next turn is claimed. If such a turn has side effects, it may be claimed
         one last time, with `Work.failure` set.
@@ -59,8 +59,8 @@ class Lane(Protocol):
     async def said_meanwhile(self, lease: Lease) -> Said:
         """Return messages that arrived while the turn was running (RT-5).
 
-        The messages are later turns sent with `understand`, in order, up to the first turn with another rule or a
-        missing predecessor.
+        The messages are later turns submitted with `understand`, in order, up to the first turn with another rule
+        or a missing predecessor.
         """
         ...
 
@@ -71,7 +71,7 @@ class Lane(Protocol):
     async def adopt_effect(
         self, lease: Lease, turn_id: TurnId, step_key: str, *, fingerprint: str, flow_id: FlowId
     ) -> LedgerEntry | None:
-        """Move an earlier attempt's ledger entry to this attempt's flow.
+        """Assign an earlier attempt's ledger entry to this attempt's flow.
 
         A flow that a turn starts gets a new ID in each attempt. `flow_id`: the new ID. Return the entry, or None
         if it doesn't exist. Raises LaneLost.
@@ -93,7 +93,7 @@ class Lane(Protocol):
     async def sweep(self, *, grace_s: float, limit: int = 500) -> list[SessionId]:
         """Return dead workers' sessions, and sessions whose work was unclaimed for over `grace_s` seconds.
 
-        Also releases dead workers' leases and fails turns whose predecessor in `sequence` is overdue.
+        Also release dead workers' leases, and fail turns whose predecessor in `sequence` is overdue.
         """
         ...
 

@@ -208,7 +208,7 @@ class Usage:
 
     @property
     def total_tokens(self) -> int:
-        """Return the number of tokens that count against budgets."""
+        """Return the number of tokens to count against budgets."""
         return self.prompt_tokens + self.completion_tokens
 
 
@@ -269,7 +269,7 @@ class ChatModel(Protocol):
         """Send a request and return the answer.
 
         Raises:
-            ModelUnavailable: the call failed. Adapters convert all errors of client libraries.
+            ModelUnavailable: the call failed. Adapters convert all client-library errors to it.
         """
         ...
 

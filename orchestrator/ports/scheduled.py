@@ -36,7 +36,7 @@ class ScheduledEvents(Protocol):
     async def answer(
         self, tenant_id: TenantId, reference: str, signature: str, outcome: JsonObject
     ) -> ScheduledEvent:
-        """Submit the result of an asynchronous tool call as a turn of the call's session, once (RT-32).
+        """Submit an asynchronous tool call's result once, as a turn in the call's session (RT-32).
 
         `reference` and `signature`: from the call's callback URL. `outcome`: the result.
 
@@ -51,7 +51,7 @@ class ScheduledEvents(Protocol):
     async def of_session(
         self, tenant_id: TenantId, session_id: SessionId, *, limit: int = 100
     ) -> list[ScheduledEvent]:
-        """Return the session's events, except events of tool calls. Undelivered events come first, by due time."""
+        """Return the session's events, except tool-call events. Undelivered events come first, by due time."""
         ...
 
     async def deliver_due(self, *, limit: int = 100) -> list[SessionId]:

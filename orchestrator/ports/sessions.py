@@ -41,7 +41,7 @@ class Sessions(Protocol):
     async def list(
         self, tenant_id: TenantId, *, user_id: UserId | None = None, limit: int = 100
     ) -> list[SessionRecord]:
-        """Return the sessions of a tenant or user without their states, most recently active first."""
+        """Return a tenant's or user's sessions without their states, most recently active first."""
         ...
 
     async def close(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord:

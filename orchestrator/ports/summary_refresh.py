@@ -25,7 +25,7 @@ class SummaryRefresh(Protocol):
     """A service that updates summaries and memories on demand. Every method can raise Unavailable."""
 
     async def remembered_through(self, tenant_id: TenantId, session_id: SessionId) -> int:
-        """Return the number of the session's last turn that the user's memories take into account, or 0."""
+        """Return the number of the session's last turn that the user's memories cover, or 0."""
         ...
 
     async def renew(

@@ -134,11 +134,11 @@ class Approvals(Protocol):
         ...
 
     async def decide(self, tenant_id: TenantId, approval_id: str, decision: Decision) -> ApprovalRecord:
-        """Grant or deny a pending approval. A repeated decision has no effect.
+        """Grant or deny a pending approval. Repeating the decision has no effect.
 
         Raises:
             NotFound: the approval doesn't exist.
-            Refused: the approval has the opposite decision, is expired or void, or requires an operator.
+            Refused: the approval has the opposite decision, has expired, is void, or requires an operator.
         """
         ...
 
@@ -147,7 +147,7 @@ class Frames(Protocol):
     """Display frames of past turns."""
 
     async def frame(self, tenant_id: TenantId, session_id: SessionId, frame_id: str) -> JsonObject:
-        """Return a frame. Raises NotFound if the tenant doesn't have the session, or the session the frame."""
+        """Return a frame. Raises NotFound if the tenant has no such session, or the session has no such frame."""
         ...
 
 

@@ -14,9 +14,9 @@ class Wakeup(Protocol):
     ) -> bool:
         """Announce that sessions have turns to run, and wake a worker if necessary.
 
-        Tenants are served in turn, and sessions of the same tenant in order. `nobody_came`: True to wake a
-        worker in any case, because the workers that count as awake may be dead. Return False if a store or
-        broker is unavailable. The reconciler offers the sessions later.
+        Tenants are served in rotation, and a tenant's sessions in order. `nobody_came`: True to wake a worker
+        in any case, because the workers that count as awake may be dead. Return False if a store or broker is
+        unavailable; the reconciler then offers the sessions later.
         """
         ...
 
@@ -33,7 +33,7 @@ class Wakeup(Protocol):
     async def retire(self, *, force: bool = False) -> bool:
         """Stop counting the caller as awake, and return True.
 
-        Return False, without a change, if sessions are waiting; the caller should then take them. `force`:
+        If sessions are waiting, change nothing and return False; the caller should then take them. `force`:
         True to retire even if sessions are waiting.
         """
         ...

@@ -73,7 +73,7 @@ def commit_without_effects(lease: Lease, cause: StopCause, word: WordFor) -> Tur
 
 
 def as_stopped(lease: Lease, commit: TurnCommit, cause: StopCause) -> TurnCommit:
-    """Return the commit with its turn marked as stopped, even if its reply reports side effects (RT-25)."""
+    """Return the commit with its turn marked as stopped, even if the reply reports side effects (RT-25)."""
     status = status_of(cause)
     payload = {"code": cause.code, "message": commit.result["reply"]}
     events = tuple(event for event in commit.events if event.type not in ENDINGS)

@@ -119,7 +119,7 @@ class Journal:
         idempotent: bool,
         effect: Effect | None = None,
     ) -> Json | UnknownOutcome | NotBegun:
-        """Return the recorded result of a step, or run the step and record its result.
+        """Return a step's recorded result, or run the step and record its result.
 
         Args:
             key: identifies the step in all attempts of the turn, for example ``tool:flight_book:1``.
@@ -189,8 +189,8 @@ class Journal:
     async def _done_before(self, step: _Call, effect: Effect) -> Json | UnknownOutcome | None:
         """Return the result of an earlier call with this side effect, or None to make the call now.
 
-        After an unknown outcome, return an UnknownOutcome, or None if `effect.again` is set. A repeated call then
-        reuses the earlier idempotency key.
+        If `effect.again` is set, always return None. Otherwise, return an UnknownOutcome after an unknown outcome.
+        A call repeated after an unknown outcome reuses the earlier idempotency key.
         """
         earlier = await self.lane.find_effect(self.lease, effect)
         if earlier is None or earlier.status not in MAY_BE_HAD:
@@ -236,7 +236,7 @@ class Journal:
             case StepStatus.FAILED:
                 raise StepFailed(known.result["message"], cause=known.result["code"])
             case StepStatus.STARTED if entry is not None and entry.status is LedgerStatus.DONE:
-                # The store received the result, but the previous attempt stopped before the confirmation.
+                # The store received the result, but the previous attempt stopped before it was confirmed.
                 await self._mark_compensated(effect, entry.result)
                 return entry.result
             case StepStatus.STARTED:

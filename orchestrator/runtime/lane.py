@@ -187,7 +187,7 @@ class LaneRunner:
             hints.close()
 
     async def _decide(self, lease: Lease, journal: Journal) -> TurnCommit:
-        """Run the agent's turn. If the turn is stopped, return a commit of the work done so far."""
+        """Run the agent's turn and return its commit. If the turn is stopped, commit the work done so far."""
         cause = _find_stop(lease.work)
         if cause is None:
             try:
@@ -204,11 +204,11 @@ class LaneRunner:
         return await self._end_stopped(lease, journal, cause)
 
     async def _end_stopped(self, lease: Lease, journal: Journal, cause: StopCause) -> TurnCommit:
-        """Return the commit of a stopped turn, with the results in the journal (RT-25).
+        """Return the commit for a stopped turn, including the results in the journal (RT-25).
 
-        The agent runs the turn again without calls. It reports completed calls from the journal and asks
-        about unknown outcomes, so that no side effect is repeated. An overtaken task always stays open,
-        because the newer message is about this task.
+        If tools were called, the agent runs the turn again without calls. It reports completed calls from the
+        journal and asks about unknown outcomes, so that no side effect is repeated. An overtaken task stays
+        open unless the newer message rolls it back, because that message is about this task.
         """
         overtaken = isinstance(cause, Overtaken) and not cause.takes_back
         if journal.has_calls or overtaken:

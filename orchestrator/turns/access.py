@@ -59,7 +59,7 @@ class Caller:
             raise NotFound("session", session_id)
 
     def acting_user(self, wanted: UserId | None) -> UserId | None:
-        """Return the user for a new session, or None. Raise Forbidden if the caller can't act for `wanted`."""
+        """Return the user for a new session, if any. Raise Forbidden if the caller can't act for `wanted`."""
         if self.only_user is None:
             return wanted or self.user_id
         if wanted not in {None, self.only_user}:
@@ -137,5 +137,5 @@ def digest(secret: str) -> str:
 
 
 def fits(secret: str, kept: str) -> bool:
-    """Return whether a secret has the stored digest `kept`. The comparison takes constant time."""
+    """Return whether a secret matches the stored digest `kept`. The comparison takes constant time."""
     return hmac.compare_digest(digest(secret), kept)

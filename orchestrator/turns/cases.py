@@ -56,7 +56,7 @@ def _without_identifiers(action: JsonObject) -> JsonObject:
 
 
 def _expect(feedback: JsonObject, turn: JsonObject, remembered: Mapping[str, str]) -> JsonObject:
-    """Return the expectations of a turn, from its correction, rating or comment, or an empty object.
+    """Return the expectations for a turn, based on its correction, rating or comment, or an empty object.
 
     `remembered`: values in the answers so far. After a thumbs-up, slots that contain references from these
     answers are omitted, because references differ in each run.
@@ -102,7 +102,7 @@ def insert_names(text: str, remembered: Mapping[str, str]) -> str:
 
 
 def values_of(turn: JsonObject) -> dict[str, str]:
-    """Return the values in a turn's frame as text, by name. Empty if there is no frame or its data isn't an object."""
+    """Return the values in a turn's frame as text, by name, or an empty dict if the frame has no data object."""
     frame: JsonObject = turn["frame"] or {}
     data: Json = frame.get("data")
     return {name: str(value) for name, value in data.items()} if is_object(data) else {}

@@ -47,7 +47,7 @@ class Journey:
 
 
 def show_doing(turn: TurnRecord) -> JsonObject:
-    """Return a summary of a turn. Actions of system turns are reduced to their names."""
+    """Return a summary of a turn. A system turn's action is reduced to its name."""
     shown = turn_object(turn)
     said, action = turn.input.text, turn.input.action
     if action is not None:

@@ -36,7 +36,7 @@ class PlanRevision:
 
 
 def show_plan(record: PlanRecord, turn_id: str, at: str, revisions: list[JsonObject]) -> JsonObject:
-    """Return a plan in the format of the APIs. `turn_id` and `at`: the turn and time of the last change."""
+    """Return a plan in the APIs' format. `turn_id` and `at`: the turn and time of the last change."""
     return {
         "plan_id": record.plan_id,
         "dact": record.dact,
@@ -52,7 +52,7 @@ def show_plan(record: PlanRecord, turn_id: str, at: str, revisions: list[JsonObj
 
 
 def plan_in(state: JsonObject) -> JsonObject | None:
-    """Return the active or most recent plan in a working state, in the format of the APIs, or None."""
+    """Return a working state's active or most recent plan, in the APIs' format, or None."""
     flows = [*state.get("stack", ()), *reversed(state.get("completed", ()))]
     plan = next((flow for flow in flows if "steps" in flow), None)
     if plan is None:

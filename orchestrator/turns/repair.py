@@ -130,14 +130,14 @@ def require_looked_at(*, moved: bool) -> None:
 
 
 def require_held(*, held: bool, moved: bool) -> None:
-    """Raise Refused unless a worker has the session lane and the session is still at the inspected epoch."""
+    """Raise Refused unless a worker holds the session lane and the session is still at the inspected epoch."""
     require_looked_at(moved=moved)
     if not held:
         raise Refused("No worker holds this session: there is nothing to release.")
 
 
 def without_reasons(told: JsonObject) -> JsonObject:
-    """Return an event, order or turn without the operator's name and reason, for users."""
+    """Return an event, order or turn without the operator's name and reason, for display to users."""
     kept = {name: value for name, value in told.items() if name not in _OF_OPERATORS}
     if is_object(repair := told.get("repair")):
         kept["repair"] = without_reasons(repair)

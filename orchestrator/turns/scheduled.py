@@ -91,7 +91,7 @@ class ScheduledEvent:
         return as_json(self, without=self.INTERNAL)
 
     def as_turn(self) -> Submission:
-        """Return the turn that delivers the event. All submissions of a revision have the same idempotency key."""
+        """Return the turn that delivers the event. All submissions of a revision share an idempotency key."""
         payload = {"event_id": self.event_id, "name": self.name, "payload": self.payload}
         action = {"name": EVENT, "payload": payload}
         if self.name == RESULT:
@@ -111,7 +111,7 @@ class ScheduledEvent:
 
     @property
     def signature(self) -> str:
-        """Return the signature of the call's callback URL."""
+        """Return the signature for the call's callback URL."""
         signed = f"{self.tenant_id}\n{self.event_id}"
         return _encode(hmac.digest(self.payload[_SIGNED_BY].encode(), signed.encode(), "sha256"))
 

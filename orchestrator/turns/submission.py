@@ -106,7 +106,7 @@ def _fit_text(text: str) -> str:
 
 
 def _fit(value: JsonValue) -> JsonValue:
-    """Convert integers beyond 64 bits to floats, recursively. Raise ValueError for values that stores reject."""
+    """Convert integers larger than 64 bits to floats, recursively. Raise ValueError for values that stores reject."""
     if isinstance(value, list):
         return [_fit(one) for one in value]
     if isinstance(value, dict):
@@ -201,7 +201,7 @@ class Mistake(NamedTuple):
 
 
 def mistakes_in(errors: Sequence[Any]) -> list[Mistake]:
-    """Convert the errors of a Pydantic ValidationError.
+    """Convert a Pydantic ValidationError's errors to mistakes.
 
     The location ``("body", "action", "name")`` becomes the field ``action.name``.
     """

@@ -46,7 +46,7 @@ class Subscription:
         self._read_until = 0
 
     def push(self, event: Event, stamp: int = 0) -> None:
-        """Buffer an event. `stamp`: an increasing number that orders tokens, or 0 for other events."""
+        """Buffer an event, or drop all if the buffer is full. `stamp`: orders tokens; 0 for other events."""
         if self._waiting.qsize() >= MOST_WAITING:
             self.drop()
         else:

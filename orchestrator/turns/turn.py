@@ -162,7 +162,7 @@ def inbox_full(pending: int) -> InboxFull:
 
 
 def require_total_room(waiting: int, limit: int) -> None:
-    """Raise InboxFull if too many turns wait in all sessions together."""
+    """Raise InboxFull if too many turns are waiting across all sessions."""
     if waiting >= limit:
         raise InboxFull("Too many turns are waiting; try again later.", retry_after_s=5)
 

@@ -141,7 +141,7 @@ def signed_headers(keys: Sequence[str], event_id: str, body: bytes, now: float) 
 
 
 def retry_after(attempts: int) -> float:
-    """Return the delay after the failed attempt number `attempts`, in seconds: exponential backoff with jitter.
+    """Return the delay in seconds after failed attempt number `attempts`: exponential backoff with jitter.
 
     The delay before jitter is at most `LONGEST_RETRY_S`.
     """

@@ -82,7 +82,7 @@ class ContextGathering(Protocol):
     """Background context gathering for a turn. Every method can raise Unavailable."""
 
     async def begin(self, question: ContextQuestion) -> str:
-        """Start a run that gathers context, and return the run's ID. Each flow has at most one run per turn."""
+        """Start a run that gathers context, and return the run's ID. Each flow gets at most one run per turn."""
         ...
 
     async def wait(self, tenant_id: TenantId, run_id: str, timeout_s: float) -> Findings | None:

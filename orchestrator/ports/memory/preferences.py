@@ -91,7 +91,7 @@ class PreferenceStore(Protocol):
     async def forget_everything(self, tenant_id: TenantId, user_id: UserId) -> int:
         """Forget all preferences. Return how many existed.
 
-        Afterwards, no preferences are inferred from earlier conversations.
+        Afterward, no preferences are inferred from earlier conversations.
         """
         ...
 
