@@ -14,9 +14,8 @@ from orchestrator.turns.submission import MAX_INPUT_BYTES, NO_NUL
 from orchestrator.types import JsonObject
 
 DESCRIPTION = """
-Queued conversations. A **session** is one conversation; each input to it is a **turn**, which is stored
-when it is accepted and answered in order. Everything that happens is in the session's **event log**, which clients
-can follow from any event number.
+A **session** is one conversation; each input is a **turn**. Parley stores accepted turns and runs a session's turns
+in order. Each session has an **event log** that clients can follow from any event number.
 
 Every error is `application/problem+json` with a stable `code`.
 """
@@ -47,16 +46,16 @@ _WITH_INPUT = {422: "The input is malformed; `field` says where."}
 _WITH_NAME = {404: "No object with this ID exists, or it belongs to another tenant."}
 # Additional status codes by operation.
 _FURTHER: dict[str, dict[int, str]] = {
-    "create_session": {409: "The ID belongs to a session of another tenant or domain."},
+    "create_session": {409: "The ID belongs to a session in another tenant or domain."},
     "read_plan": {404: "The session does not exist, or has no plan."},
     "submit_turn": {
-        409: "The session is busy under `reject` or closed, the sequence number was used, or the header and the body "
-        "have different idempotency keys.",
+        409: "The session is busy under `reject` or closed, the sequence number is already in use, or the header and "
+        "the body have different idempotency keys.",
         429: "The inbox is full, or the rate limit is reached; `Retry-After` says when to try again.",
     },
     "retry_turn": {409: "The turn is not quarantined, or its session has changed in the meantime."},
     "roll_back": {
-        404: "The session does not exist, or had no state at this epoch.",
+        404: "The session does not exist, or has no state at this epoch.",
         409: "The session has unfinished turns.",
     },
     "send_event": {
@@ -71,8 +70,8 @@ _FURTHER: dict[str, dict[int, str]] = {
     "cancel_event": {404: "The session or event does not exist."},
     "answer_call": {
         404: "The call does not exist, or the signature is wrong.",
-        409: "The call has been answered differently, or the session is closed.",
-        429: "The session's inbox is full, or too many signatures were wrong.",
+        409: "The call already has a different answer, or the session is closed.",
+        429: "The session's inbox is full, or there were too many wrong signatures.",
     },
     "list_repairs": {409: "The stored state is unreadable."},
     "preview_repairs": {409: "The stored state is unreadable."},
@@ -84,7 +83,7 @@ _FURTHER: dict[str, dict[int, str]] = {
     "start_run": {404: "The session does not exist.", 409: "Another run of this flow is active."},
     "redo_run": {409: "Another run of this flow is active."},
     "decide_approval": {
-        409: "The approval was decided differently, has expired or is void, or the session is closed.",
+        409: "The approval has a different decision, has expired or is void, or the session is closed.",
         429: "The session's inbox is full, or the rate limit is reached.",
     },
 }
@@ -172,6 +171,9 @@ def _problem(status: int, meaning: str) -> JsonObject:
     }
     if status == 429:
         response["headers"] = {
-            "Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}
+            "Retry-After": {
+                "description": "Seconds to wait before another request.",
+                "schema": {"type": "integer"},
+            }
         }
     return response

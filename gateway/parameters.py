@@ -9,5 +9,5 @@ Number = Annotated[int, Query(ge=0, le=2**53)]
 Before = Annotated[int | None, Query(ge=1, le=2**53, description="Only turns with a lower `seq`.")]
 Wait = Annotated[float | None, Query(ge=0, le=MAX_WAIT_S)]
 AtEpoch = Annotated[
-    int | None, Query(ge=0, le=2**53, description="An earlier version. Default: the current one.")
+    int | None, Query(ge=0, le=2**53, description="Version to read. Default: the current version.")
 ]

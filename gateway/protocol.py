@@ -13,7 +13,7 @@ from orchestrator.errors import Forbidden
 HEADERS_WITHIN_S = 20.0
 STRANGER = (
     "This gateway only serves the account that started it. Set PARLEY_AUTH=required and create keys for "
-    "others, or set PARLEY_OWNER_ONLY=false to serve all accounts of this machine."
+    "others, or set PARLEY_OWNER_ONLY=false to serve all accounts on this machine."
 )
 
 

@@ -231,7 +231,7 @@ class DocumentBody(RequestBody):
     domain: DomainName = ""
     user_id: Identifier | None = None
     labels: Annotated[list[Label], Field(max_length=8)] = Field(
-        default_factory=list[Label], description="Labels of content that must not leave unchecked."
+        default_factory=list[Label], description="Labels for sessions that use the document."
     )
 
 

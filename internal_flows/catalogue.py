@@ -31,7 +31,7 @@ def _find_offenders(predecessors: Predecessors, place: str) -> list[tuple[str, P
     `place`: start of each problem's location.
     """
     unknown = [
-        (name, Problem(f"{place}: {name}.depends_on", f"{name} → {needed}: unknown flow {needed!r}"))
+        (name, Problem(f"{place}: {name}.depends_on", f"unknown flow {needed!r}"))
         for name, all_needed in predecessors.items()
         for needed in all_needed
         if needed not in predecessors
@@ -42,7 +42,7 @@ def _find_offenders(predecessors: Predecessors, place: str) -> list[tuple[str, P
         TopologicalSorter(predecessors).prepare()
     except CycleError as error:
         circle: list[str] = error.args[1]
-        problem = Problem(f"{place}: depends_on", f"is a cycle: {' → '.join(reversed(circle))}")
+        problem = Problem(f"{place}: depends_on", f"forms a cycle: {' → '.join(reversed(circle))}")
         return [(name, problem) for name in circle]
     return []
 
@@ -72,7 +72,7 @@ def sort_out(
         for trigger in {flow.trigger for flow in good.values()}
         for offender in _find_offenders(
             {flow.name: flow.depends_on for flow in good.values() if flow.trigger == trigger},
-            f"internal_flows of {trigger!r}",
+            f"internal_flows with the trigger {trigger!r}",
         )
     ]:
         for name, problem in offenders:

@@ -142,5 +142,5 @@ def _read_table(value: JsonObject, stage: Stage) -> Directive:
             return _KINDS[kind](**{key: member for key, member in body.items() if key != "kind"})
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            problem = f"with the key {first['loc'][0]!r}: {first['msg']}"
+            problem = f"with an invalid {first['loc'][0]!r}: {first['msg']}"
     raise DirectiveError(f"{name} was returned from {stage} {problem}.", stage=stage, directive=name)

@@ -145,7 +145,9 @@ def _with_options(
     try:
         return replace(run, options=run.options.with_overrides(options))
     except ValueError as error:
-        raise _Failure(stage, f"{directive}() was returned from {stage}, but {error}.") from error
+        raise _Failure(
+            stage, f"{directive}() was returned from {stage} with invalid options: {error}."
+        ) from error
 
 
 def _typed(flow: InternalFlow, given: Json) -> Any:

@@ -119,5 +119,5 @@ def _read(name: str, known: Job | None, body: dict[str, Any]) -> Job:
     if not isinstance(every_s, int | float) or every_s < 1:
         raise ValueError("needs every_s (1 second or more) or cron")
     if not isinstance(offset_s, int | float) or not 0 <= offset_s < every_s:
-        raise ValueError("offset_s must be less than every_s")
+        raise ValueError("offset_s must be at least 0 and less than every_s")
     return Job(name, trigger, float(every_s), float(offset_s))

@@ -174,7 +174,7 @@ def _notice_unjudged(outcomes: Sequence[Outcome], notice: Callable[[str], None])
     unjudged = [verdict for verdict in verdicts if verdict.met is None]
     if unjudged:
         many = "criterion was" if len(unjudged) == 1 else "criteria were"
-        notice(f"{len(unjudged)} {many} not graded: {unjudged[0].why} (--judge MODEL).")
+        notice(f"{len(unjudged)} {many} not graded: {unjudged[0].why}; use --judge MODEL.")
 
 
 @asynccontextmanager

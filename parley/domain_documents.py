@@ -25,7 +25,7 @@ def add_documents(client: Client, domain: str, say: Callable[[str], None]) -> No
     until = time.monotonic() + _WAIT_S
     while any(one["status"] != _EMBEDDED for one in client.documents(domain=name)):
         if time.monotonic() > until:
-            say(f"The documents of {name} are not searchable yet.")
+            say(f"{name}'s documents can't be searched yet.")
             return
         time.sleep(_PAUSE_S)
     say(f"Documents: {', '.join(map(_title_of, found))}.")

@@ -44,7 +44,7 @@ def read_document(source: str) -> JsonObject:
     except yaml.YAMLError as error:
         raise InvalidInput(f"{source} is neither JSON nor YAML.", field="source") from error
     if not is_object(document) or not is_object(document.get("paths")):
-        raise InvalidInput(f"{source} is not an OpenAPI document: it has no `paths`.", field="source")
+        raise InvalidInput(f"{source} is not an OpenAPI document: `paths` is missing.", field="source")
     return document
 
 
@@ -184,7 +184,10 @@ def _base_url(document: JsonObject, source: str) -> str:
     if urlsplit(url).scheme:
         return url.rstrip("/")
     if urlsplit(source).scheme not in {"http", "https"}:
-        raise InvalidInput("The document has no server URL; pass its URL instead of a file.", field="source")
+        raise InvalidInput(
+            "The document doesn't specify a server URL; pass the document's URL instead of a file.",
+            field="source",
+        )
     return urljoin(source, url).rstrip("/")
 
 

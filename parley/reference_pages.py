@@ -109,7 +109,7 @@ def make_metrics_page() -> str:
     return "\n".join([
         "# Metrics\n",
         _GENERATED,
-        "Labels are names of flows, tools, models or prompts, never users' text.\n",
+        "Labels contain names, kinds and statuses, never users' text.\n",
         "## Per process\n",
         show_table(("metric", "type", "labels", "meaning"), _metrics_of(orchestrator.telemetry.metrics)),
         "## System-wide\n",

@@ -31,13 +31,13 @@ _OF_COMMANDS = {
         "URL of the gateway that commands use. Default: the gateway of a running `parley up`.",
     ),
     "PARLEY_API_KEY": ("", "API key that commands send."),
-    "FLOWER_BASIC_AUTH": ("", "`user:password` of Flower; required if other machines can reach it."),
+    "FLOWER_BASIC_AUTH": ("", "`user:password` for Flower. Required if other machines can reach Flower."),
     "OTEL_EXPORTER_OTLP_ENDPOINT": (
         "",
         "URL of the OTLP collector (HTTP). Default: no traces.",
     ),
-    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": ("", "The same for traces only; takes precedence."),
-    "OTEL_EXPORTER_OTLP_HEADERS": ("", "Headers, `name=value,…`. Their values are kept out of logs."),
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": ("", "The URL for traces only. Takes precedence."),
+    "OTEL_EXPORTER_OTLP_HEADERS": ("", "HTTP headers, `name=value,…`. Their values are kept out of logs."),
     "OTEL_SERVICE_NAME": ("parley-gateway, parley-turns, …", "Service name in traces."),
 }
 

@@ -138,5 +138,5 @@ class TaskEnder:
 
 def _tell(stopped: str, result: JsonObject) -> str:
     done = [entry["tool_id"] for entry in result["done"]]
-    what = f"side effects: {', '.join(done)}" if done else "without side effects"
+    what = f"with side effects: {', '.join(done)}" if done else "without side effects"
     return f"{stopped}; turn {result['turn_id']} is {result['status']}, {what}"

@@ -64,7 +64,7 @@ class Isolation:
         `crashes`: number of workers that died while running the turn.
         """
         if session_id not in self._running:
-            task = asyncio.create_task(self._run(session_id, crashes), name="a turn under suspicion")
+            task = asyncio.create_task(self._run(session_id, crashes), name="a suspected poison turn")
             self._running[session_id] = task
             task.add_done_callback(lambda _: self._running.pop(session_id, None))
 

@@ -373,7 +373,7 @@ class WorkerProcess:
 def _required(part: T | None) -> T:
     if part is None:
         raise Unavailable(
-            "This worker can't run this task. Check its queues, and its log for invalid background flows."
+            "This worker can't run this task. Check the worker's queues, and its log for invalid background flows."
         )
     return part
 

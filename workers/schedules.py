@@ -6,7 +6,9 @@ from celery import bootsteps
 from celery.beat import EmbeddedService
 from click import Option
 
-SCHEDULES: Final = Option(["--schedules"], is_flag=True, help="Also start scheduled jobs, like beat.")
+SCHEDULES: Final = Option(
+    ["--schedules"], is_flag=True, help="Also start scheduled jobs, as Celery beat does."
+)
 
 
 class ScheduleThread(bootsteps.StartStopStep):

@@ -94,7 +94,7 @@ class TurnReference(RequestBody):
         if self.turn_id is not None:
             return await ports.stores.inbox.turn(tenant_id, TurnId(self.turn_id))
         if self.idempotency_key is None:
-            raise InvalidInput("turn_id: specify the turn or its idempotency_key.", field="turn_id")
+            raise InvalidInput("turn_id: specify turn_id or idempotency_key.", field="turn_id")
         session_id = None if self.session_id is None else SessionId(self.session_id)
         found = await ports.stores.inbox.submitted_as(tenant_id, self.idempotency_key, session_id)
         if not found:
@@ -285,9 +285,7 @@ class Submissions:
                 await asyncio.sleep(pause_s)
             else:
                 return
-        _log.error(
-            "Could not cancel the turn of a revoked task: the database does not respond.", task=task_id
-        )
+        _log.error("Could not cancel a revoked task's turn: the database is not responding.", task=task_id)
 
     async def end_waits(self) -> bool:
         """Cancel the turns of expired tasks, and end tasks that have reached their wait timeout.

@@ -85,7 +85,9 @@ def answer(response: httpx.Response) -> Any:
     if response.is_success:
         return response.json()
     if not response.headers.get("Content-Type", "").startswith("application/problem+json"):
-        raise errors.Unavailable(f"The gateway returned {response.status_code} without a reason.")
+        raise errors.Unavailable(
+            f"The gateway returned status {response.status_code}, without an error description."
+        )
     raise _error_of(response.json(), response)
 
 
@@ -97,7 +99,7 @@ _BY_CODE: dict[str, type[errors.ParleyError]] = {
 
 
 def _error_of(body: JsonObject, response: httpx.Response) -> errors.ParleyError:
-    detail = str(body.get("detail", "The gateway returned no reason."))
+    detail = str(body.get("detail", "The gateway did not return an error description."))
     kind = _BY_CODE.get(str(body.get("code")), errors.ParleyError)
     if issubclass(kind, errors.InvalidInput):
         return kind(detail, field=str(body.get("field", "body")))
@@ -108,5 +110,5 @@ def _error_of(body: JsonObject, response: httpx.Response) -> errors.ParleyError:
         error.args = (detail,)
         return error
     if kind is errors.Unauthenticated:
-        detail = f"{detail} For the command line: set PARLEY_API_KEY."
+        detail = f"{detail} For commands, set PARLEY_API_KEY."
     return kind(detail)

@@ -41,7 +41,7 @@ async def count_failure(access: Access, address: str) -> None:
     """Count a request with wrong credentials from an IP address. Raises TooManyRequests."""
     if access.limits is not None:
         limit = Limit(f"failed:{address}", FAILURES_A_MINUTE, FAILURES_AT_ONCE)
-        message = "Too many failed authentications; wait a moment."
+        message = "Too many failed authentication attempts; wait a moment."
         await _take(access.limits, NO_TENANT, [limit], message)
 
 

@@ -61,7 +61,9 @@ def read_tokens(settings: Settings) -> Tokens | None:
     if settings.jwt_key is None and settings.jwt_jwks is None:
         return None
     missing = [
-        Problem(name, "is required with tokens: without it, tokens for other services would be accepted")
+        Problem(
+            name, "is required with tokens; otherwise, the gateway would accept tokens for other services"
+        )
         for name, value in (
             ("PARLEY_JWT_AUDIENCE", settings.jwt_audience),
             ("PARLEY_JWT_ISSUER", settings.jwt_issuer),

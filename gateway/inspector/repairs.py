@@ -51,7 +51,7 @@ from orchestrator.types import Epoch, JsonObject, SessionId, TurnId, hash_json
 
 router = APIRouter(prefix="/v1/sessions/{session_id}/repairs", tags=["operate"])
 
-_ALONE = "A retry, release or give_up can't be combined with other repairs."
+_ALONE = "`retry`, `release` and `give_up` can't be combined with other repairs."
 
 
 @cache
@@ -148,7 +148,7 @@ async def _find_obstacle(
         return [] if running else ["No turn is running."]
     turn = next((turn for turn in unfinished if turn.turn_id == urgent.turn), None)
     if turn is None:
-        return [f"This session has no queued or quarantined turn {urgent.turn}."]
+        return [f"Turn {urgent.turn} is not queued or quarantined in this session."]
     try:
         (require_retriable if isinstance(urgent, Retry) else require_droppable)(turn)
     except Refused as error:
@@ -156,7 +156,12 @@ async def _find_obstacle(
     return []
 
 
-@router.post("", responses={202: {"model": Repaired, "description": "Not applied yet; follow the turn."}})
+@router.post(
+    "",
+    responses={
+        202: {"model": Repaired, "description": "Accepted, but not applied yet; read the turn's status."}
+    },
+)
 async def make_repairs(
     session_id: SessionId,
     body: RepairOrder,

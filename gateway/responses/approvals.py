@@ -9,4 +9,4 @@ class Approval(response_of(ApprovalRecord, without=ApprovalRecord.INTERNAL)):
 
 
 class DecidedApproval(Approval):
-    resumed_by: str = Field(description="The turn in which the flow continues.")
+    resumed_by: str = Field(description="ID of the turn that continues the flow.")

@@ -31,7 +31,7 @@ class Document(response_of(DocumentRecord)):
     user_id: str | None = Field(description="Owner, or null for all users of the tenant.")
     space: str | None = Field(examples=["hashed-384-1"])
     status: Annotated[Literal["stored", "embedded"], BeforeValidator(_name_status)] = Field(
-        validation_alias="space", description="`embedded` once it can be found by meaning."
+        validation_alias="space", description="`embedded` once semantic search can find the document."
     )
 
 

@@ -17,7 +17,7 @@ class Problem(ResponseModel):
     field: str | None = Field(
         default=None, description="The invalid part of the request, if one caused the error."
     )
-    errors: list[JsonMap] | None = Field(default=None, description="All mistakes of a malformed request.")
+    errors: list[JsonMap] | None = Field(default=None, description="All errors in a malformed request.")
 
 
 class Alive(ResponseModel):
@@ -26,7 +26,7 @@ class Alive(ResponseModel):
 
 class Ready(ResponseModel):
     status: Literal["ready"]
-    off: list[str] = Field(description="Problems that turned background flows or jobs off.")
+    off: list[str] = Field(description="Problems that disabled background flows or scheduled jobs.")
 
 
 class InspectorFacts(ResponseModel):
@@ -41,5 +41,5 @@ class Whoami(response_of(Caller, without=("credential", "expires_at"))):
 
 
 class Ticket(ResponseModel):
-    ticket: str = Field(description="Append it to the URL as `?access_token=…`.")
-    expires_in: int = Field(description="Seconds.")
+    ticket: str = Field(description="Append the ticket to the URL as `?access_token=…`.")
+    expires_in: int = Field(description="Lifetime, in seconds.")

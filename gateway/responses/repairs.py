@@ -27,9 +27,9 @@ class Trouble(ResponseModel):
     session_id: str
     epoch: int
     person: str | None = Field(description="The operator who answers instead of the assistant.")
-    wrong: list[str] = Field(description="Violations of invariants in the state.")
+    wrong: list[str] = Field(description="Violations of the state's invariants.")
     flows: list[JsonMap] = Field(description="The stored stack, top last.")
-    effects: list[Effect] = Field(description="The ledger, oldest first.")
+    effects: list[Effect] = Field(description="The session's side effects, oldest first.")
     approvals: list[Approval] = Field(description="Pending approvals.")
     turns: list[UnfinishedTurn]
     fits: list[Fit] = Field(description="Suggested repairs, to complete and preview.")
@@ -40,11 +40,11 @@ class Preview(ResponseModel):
 
     session_id: str
     epoch: int
-    done: list[str] = Field(description="Changes, as sentences.")
-    told: str | None = Field(description="Messages to the user.")
-    refused: list[str] = Field(description="Reasons for rejection.")
-    wrong: list[str] = Field(description="Remaining problems.")
-    diff: JsonMap = Field(description="Patch to the working state.")
+    done: list[str] = Field(description="Descriptions of the changes.")
+    told: str | None = Field(description="Message to the user, if any.")
+    refused: list[str] = Field(description="Why the repairs would be rejected.")
+    wrong: list[str] = Field(description="Problems that would remain.")
+    diff: JsonMap = Field(description="Changes to the working state.")
 
 
 class Repaired(ResponseModel):

@@ -24,9 +24,9 @@ class Backlog(ResponseModel):
 
 
 class StartedRun(ResponseModel):
-    run_id: str | None = Field(description="Run of the named flow; null for a trigger.")
-    runs: dict[str, str] = Field(description="The run of each flow.")
-    joined: bool = Field(default=False, description="A run was already active on the session.")
+    run_id: str | None = Field(description="ID of the flow's run, or null if a trigger was given.")
+    runs: dict[str, str] = Field(description="Run IDs by flow name.")
+    joined: bool = Field(default=False, description="Whether the runs already existed.")
 
 
 class RunItem(response_of(ItemRecord)):

@@ -35,17 +35,17 @@ class Session(response_of(SessionRecord, without=("closed",))):
     locale: str | None = optional("The user's locale. Default: the domain's locale.")
     state: JsonMap | None = optional("The working state; only when reading one session.")
     title: str | None = optional("The beginning of the first message; only in lists.")
-    parent: str | None = optional("The session that this one was forked from.")
-    parent_epoch: int | None = optional("The version of the parent at which it was forked.")
-    root: str | None = optional("For a fork, the session at the root of its lineage.")
-    plan: JsonMap | None = optional("The plan at that version; only with `at`.")
-    history: list[Utterance] | None = optional("The messages up to that version; only with `at`.")
+    parent: str | None = optional("ID of the session that this one was forked from.")
+    parent_epoch: int | None = optional("Version of the parent at the fork.")
+    root: str | None = optional("For a fork, the ID of the session at the root of its lineage.")
+    plan: JsonMap | None = optional("The plan at the version `at`; only with `at`.")
+    history: list[Utterance] | None = optional("The messages up to the version `at`; only with `at`.")
 
 
 class SlotOutline(ResponseModel):
     name: str
     priority: Priority
-    group: str | None = optional("Group of an elective slot: at least one of its slots must be filled.")
+    group: str | None = optional("Group of an elective slot. At least one slot in the group must be filled.")
 
 
 class FlowOutline(ResponseModel):
@@ -55,7 +55,7 @@ class FlowOutline(ResponseModel):
     intent: str
     description: str
     slots: list[SlotOutline]
-    confirm: bool = Field(description="The user confirms before a tool with a side effect runs.")
+    confirm: bool = Field(description="Whether the user must confirm before a tool with a side effect runs.")
     tools: list[str]
 
 
@@ -71,14 +71,16 @@ class Event(ResponseModel):
     turn_id: str | None
     payload: JsonMap
     number: int | None
-    at: Timestamp | None = optional("When a stored event was written.")
+    at: Timestamp | None = optional("Time when the event was stored.")
 
 
 class Effect(response_of(LedgerEntry, without=("session_id", "step_key"))):
     """A side effect in the ledger. `at`: the time of its last change."""
 
     result: Annotated[JsonValue, BeforeValidator(_data_of)]
-    of_session: str | None = optional("The session from which a fork inherited the side effect.")
+    of_session: str | None = optional(
+        "For a fork, the ID of the session from which it inherited the side effect."
+    )
 
 
 class ComparedTurns(ResponseModel):
@@ -98,7 +100,7 @@ class Comparison(ResponseModel):
     )
     turns: list[ComparedTurns]
     effects: dict[Literal["left", "right"], list[JsonMap]] = Field(
-        description="Side effects that only one of the two ledgers has."
+        description="Side effects in only one of the two ledgers, by side."
     )
 
 

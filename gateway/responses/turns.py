@@ -47,7 +47,9 @@ class Turn(ResponseModel):
     frames: list[JsonMap] = Field(description="Blocks displayed with the reply, in order.")
     frame: JsonMap | None = Field(description="The last item in `frames`, or null if there are none.")
     actions: list[JsonMap]
-    interaction: JsonMap = Field(description="Form of the open question.", examples=[{"kind": "none"}])
+    interaction: JsonMap = Field(
+        description="Kind and details of the open question.", examples=[{"kind": "none"}]
+    )
     code_snippet: JsonMap | None
     properties: JsonMap = Field(
         description="Provenance of the reply.",
@@ -91,12 +93,12 @@ class FoundTurn(ResponseModel):
     rated_down: bool
     refused_by: str | None = Field(description="The budget that refused a model call.", examples=["user_day"])
     tokens: int
-    cost_micros: int = Field(description="Cost of its model calls, in millionths of a US dollar.")
+    cost_micros: int = Field(description="Cost of the turn's model calls, in millionths of a US dollar.")
 
 
 class FoundTurns(ResponseModel):
     turns: list[FoundTurn]
-    next: str | None = Field(description="The next page's `before`; null at the end.")
+    next: str | None = Field(description="Value of `before` for the next page, or null if there is none.")
 
 
 class DayOfTurns(ResponseModel):
@@ -138,8 +140,8 @@ class TurnSignal(ResponseModel):
     source: str
     type: SignalType
     time: Timestamp
-    flow_id: str | None = optional("The flow that it concerns.")
-    prompt_version: str | None = optional("Version of the prompt that it concerns.")
+    flow_id: str | None = optional("ID of the flow that the signal concerns.")
+    prompt_version: str | None = optional("Version of the prompt that the signal concerns.")
     payload: JsonMap
 
 

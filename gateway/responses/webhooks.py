@@ -12,7 +12,7 @@ def _name_status(given_up_at: datetime | None) -> str:
 
 
 class Webhook(response_of(webhook.Webhook, without=("tenant_id", "closed_at"))):
-    session_id: str | None = Field(description="The session, or null for all sessions of the tenant.")
+    session_id: str | None = Field(description="Session ID, or null for all sessions of the tenant.")
     events: list[str] | None = Field(description="Event types, or null for all stored events.")
 
 
@@ -24,7 +24,7 @@ class FailingFeed(response_of(webhook.Feed, without=("tenant_id",))):
     """A failing or abandoned delivery of a session's events to a webhook."""
 
     status: Annotated[Literal["retrying", "given_up"], BeforeValidator(_name_status)] = Field(
-        validation_alias="given_up_at", description="An abandoned feed waits for an operator."
+        validation_alias="given_up_at", description="A feed with the status `given_up` waits for an operator."
     )
 
 

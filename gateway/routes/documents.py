@@ -44,7 +44,7 @@ _UPLOAD = {
 async def _read_document(
     request: Request,
     sessions: TheSessions,
-    title: Annotated[Title, Query(description="Title, if the body is plain text or Markdown.")] = "",
+    title: Annotated[Title, Query(description="Title of a plain-text or Markdown body.")] = "",
     domain: Annotated[DomainName, Query()] = "",
     user_id: Annotated[Identifier | None, Query()] = None,
 ) -> DocumentBody:
@@ -64,7 +64,7 @@ async def _read_document(
 
 def _select_owned(
     tenant: TheTenant,
-    user_id: Annotated[Identifier | None, Query(description="With this user's own documents.")] = None,
+    user_id: Annotated[Identifier | None, Query(description="Include this user's own documents.")] = None,
 ) -> Owned:
     return Owned(tenant, UserId(user_id) if user_id else None, None)
 
@@ -120,7 +120,7 @@ async def list_documents(
     owned: OwnedInDomain,
     memory: TheMemory,
     after: Annotated[
-        str, Query(max_length=64, pattern=NO_NUL, description="The last ID of the previous page.")
+        str, Query(max_length=64, pattern=NO_NUL, description="The last document ID on the previous page.")
     ] = "",
     limit: Limit = 100,
 ) -> list[DocumentRecord]:

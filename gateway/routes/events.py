@@ -62,7 +62,12 @@ _log = get_logger(__name__)
     "/{session_id}/events",
     response_class=EventSourceResponse,
     response_model=None,
-    responses={200: {"description": "Events; the data of each are an `Event`.", "content": _STREAM}},
+    responses={
+        200: {
+            "description": "A stream of events; each event's data is an `Event` object.",
+            "content": _STREAM,
+        }
+    },
 )
 async def stream_events(
     request: Request,

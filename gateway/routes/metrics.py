@@ -18,9 +18,9 @@ SYSTEM = CollectorRegistry()
 """Metrics of the whole system, which only gateways export."""
 gauge = partial(Gauge, registry=SYSTEM)
 
-STORE_ANSWERS = gauge("parley_store_answers", "1 if PostgreSQL responded to the last scrape.")
+STORE_ANSWERS = gauge("parley_store_answers", "1 if PostgreSQL responded to the last scrape; otherwise, 0.")
 UNFINISHED_TURNS = gauge("parley_unfinished_turns", "Accepted turns that are queued or running.")
-LANES = gauge("parley_lanes", "Sessions with unfinished turns: held by a worker, or waiting.", ["state"])
+LANES = gauge("parley_lanes", "Sessions with unfinished turns, held by a worker or waiting.", ["state"])
 OLDEST_TURN = gauge("parley_oldest_turn_age_seconds", "Age of the oldest unfinished turn.")
 QUARANTINED = gauge("parley_quarantined_turns", "Quarantined turns that wait for an operator.")
 WORKERS = gauge("parley_workers", "Registered worker processes.")
@@ -29,9 +29,9 @@ OUTBOX = gauge("parley_outbox_waiting", "Committed messages that aren't sent yet
 OUTBOX_AGE = gauge("parley_outbox_oldest_seconds", "Age of the oldest unsent message.", ["kind"])
 RUNS = gauge("parley_internal_runs_waiting", "Background runs that are due and not running.", ["urgency"])
 RUNS_AGE = gauge(
-    "parley_internal_runs_oldest_seconds", "Waiting time of the oldest background run.", ["urgency"]
+    "parley_internal_runs_oldest_seconds", "Longest waiting time of a background run.", ["urgency"]
 )
-WEBHOOKS = gauge("parley_webhook_feeds", "Failing or abandoned webhooks.", ["state"])
+WEBHOOKS = gauge("parley_webhook_feeds", "Failing or abandoned webhook feeds.", ["state"])
 JOB_FIRED = gauge(
     "parley_job_fired_timestamp_seconds", "Time when a scheduled job last started.", ["scheduled"]
 )

@@ -38,7 +38,7 @@ async def send_event(
     A repeated idempotency key returns the first event.
     """
     if key and body.idempotency_key and key != body.idempotency_key:
-        raise Refused("The header and the body have different idempotency keys; send one of them.")
+        raise Refused("The header and the body have different idempotency keys; send only one.")
     session = await sessions.store.get(tenant, session_id)
     require_known_event(body.name, sessions.domains.events(session.domain))
     return await turns.schedule(body.to_event(session_id, tenant, key=key))

@@ -34,7 +34,7 @@ async def create_session(body: NewSession, sessions: TheSessions, caller: TheCal
     if body.tenant_id not in {None, tenant}:
         raise Forbidden(f"Your credentials are limited to the tenant {tenant!r}: omit `tenant_id`.")
     if body.webhook is not None and caller.only_user is not None:
-        raise Forbidden("Users can't set a session's webhook: only backends and operators can.")
+        raise Forbidden("Only backends and operators can set a session's webhook.")
     domain = sessions.domains.resolve(body.domain)
     record = await sessions.store.create(
         tenant,
@@ -156,7 +156,7 @@ async def compare_sessions(
     sessions: TheSessions,
     turns: TheTurns,
     caller: TheCaller,
-    other: Annotated[Identifier, Query(alias="with", description="The session to compare it with.")],
+    other: Annotated[Identifier, Query(alias="with", description="ID of the session to compare with.")],
 ) -> JsonObject:
     """Compare the messages, flows, calls, answers and side effects of two sessions after they diverge."""
     tenant = caller.tenant_id

@@ -150,7 +150,7 @@ def _parse(raw: str | bytes, session_id: SessionId) -> SocketMessage:
     except ValidationError as error:
         raise invalid_input(error) from error
     except ValueError as error:
-        raise InvalidInput("The body is not JSON in UTF-8.", field="body") from error
+        raise InvalidInput("The message is not JSON in UTF-8.", field="body") from error
     if message.conversation_id not in {None, session_id}:
         raise InvalidInput("This socket belongs to another session.", field="conversation_id")
     return message

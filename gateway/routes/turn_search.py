@@ -13,7 +13,7 @@ from orchestrator.types import TurnId, UserId
 router = APIRouter(prefix="/v1/turns", tags=["turns"])
 
 MOST_WORDS = 8
-Days = Annotated[int, Query(ge=1, le=90, description="Days to search back.")]
+Days = Annotated[int, Query(ge=1, le=90, description="Number of days to search, back from now.")]
 Text = Annotated[str | None, Query(min_length=1, max_length=200, pattern=NO_NUL)]
 
 
@@ -22,18 +22,20 @@ async def search_turns(
     turns: TheTurns,
     caller: TheCaller,
     q: Annotated[
-        Text, Query(description="At most eight words that all occur in the messages or replies.")
+        Text, Query(description="Up to eight words that must all occur in the message or reply.")
     ] = None,
     failed: bool | None = None,
     not_understood: bool | None = None,
     rated_down: bool | None = None,
     over_budget: bool | None = None,
-    min_ms: Annotated[float | None, Query(ge=0, description="Minimum time from start to end.")] = None,
+    min_ms: Annotated[
+        float | None, Query(ge=0, description="Minimum time from start to end, in milliseconds.")
+    ] = None,
     min_cost_micros: Annotated[int | None, Query(ge=0, le=2**53)] = None,
     domain: Text = None,
     user_id: Text = None,
     days: Days = 7,
-    before: Annotated[Text, Query(description="`next` of the previous page.")] = None,
+    before: Annotated[Text, Query(description="`next` from the previous page.")] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> FoundTurns:
     """Search turns across sessions by words and quality, newest first. Only operators can call this.

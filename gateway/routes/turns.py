@@ -41,7 +41,7 @@ async def submit_turn(
     With `wait`: returns 200 with the finished turn, or 202 with the unfinished turn after `wait` seconds.
     """
     if key and body.idempotency_key and key != body.idempotency_key:
-        raise Refused("The header and the body have different idempotency keys: send only one.")
+        raise Refused("The header and the body have different idempotency keys; send only one.")
     receipt = await turns.submit(body.to_submission(session_id, tenant, idempotency_key=key))
     if wait is None:
         return Receipt.model_validate(receipt).model_dump()
@@ -127,7 +127,7 @@ async def retry_turn(
     turns: TheTurns,
     sessions: TheSessions,
     caller: TheCaller,
-    why: Annotated[str, Query(min_length=1, max_length=1000, pattern=NO_NUL)] = "Retried by its ID.",
+    why: Annotated[str, Query(min_length=1, max_length=1000, pattern=NO_NUL)] = "Retried by turn ID.",
 ) -> JsonObject:
     """Requeue a quarantined turn at the end of its session's queue. Parley records the operator and `why`."""
     record = await turns.inbox.turn(caller.tenant_id, turn_id)

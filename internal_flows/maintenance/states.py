@@ -180,8 +180,8 @@ class RepairState(_Proposing):
 
 def describe_rows(rows: SessionRows) -> list[str]:
     counts = {
-        "turns were left running": rows.turns,
-        "frames belong to flows that no longer exist": rows.frames,
-        "plans are open and not on the stack": rows.plans,
+        "Turns left running": rows.turns,
+        "Frames of flows that no longer exist": rows.frames,
+        "Open plans that are not on the stack": rows.plans,
     }
-    return [f"{count} {what}." for what, count in counts.items() if count]
+    return [f"{what}: {count}." for what, count in counts.items() if count]

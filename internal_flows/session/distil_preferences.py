@@ -105,7 +105,7 @@ def find_habits(uses: list[SlotUse], seen: int, share: float, origin: JsonObject
                     kind=PreferenceKind.RULE,
                     source=Source.HABIT,
                     value=first.value,
-                    text=f"{_plain(slot)}: usually {first.value}, to {_plain(dact)}"[:LONGEST_TEXT],
+                    text=f"{_plain(slot)}: usually {first.value}, for “{_plain(dact)}”"[:LONGEST_TEXT],
                     origin={**origin, "seen": first.times, "of": total},
                 )
             )
@@ -132,7 +132,7 @@ def find_playbooks(uses: list[SlotUse], seen: int, origin: JsonObject) -> list[P
                 kind=PreferenceKind.PLAYBOOK,
                 source=Source.HABIT,
                 value={"flow": dact, "completed": times, "gives": sorted(slots), "usually": usual},
-                text=f"{_plain(dact)}: done {times} times, giving {', '.join(map(_plain, sorted(slots)))}"[
+                text=f"{_plain(dact)}: done {times} times, with {', '.join(map(_plain, sorted(slots)))}"[
                     :LONGEST_TEXT
                 ],
                 origin=origin,

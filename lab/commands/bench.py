@@ -11,13 +11,13 @@ from parley.commands.options import AsJson
 app = typer.Typer()
 
 BENCHMARKS = {
-    "profile": "CPU and function calls of a turn by layer",
-    "turns": "turns per second and CPU per turn, compared with a hand-written task",
-    "length": "cost and size of a session at turn 1,000 compared with turn 10",
-    "graphs": "graphs of background flows compared with their critical path",
+    "profile": "CPU time and function calls per turn, by layer",
+    "turns": "turns per second and CPU time per turn, compared with a hand-written task",
+    "length": "cost and size of a session at turn 1,000, compared with turn 10",
+    "graphs": "run time of background-flow graphs, compared with their critical paths",
     "replay": "replayed turns per second",
-    "waiting": "500 sessions that each wait a second for a model, in one worker process",
-    "workers": "turns per second of one, two and three worker processes",
+    "waiting": "500 sessions that each wait one second for a model, in one worker process",
+    "workers": "turns per second with one, two and three worker processes",
 }
 
 
@@ -26,7 +26,7 @@ def bench(
     name: Annotated[str, typer.Argument(help="One of: " + ", ".join(BENCHMARKS) + ".")] = "turns",
     arguments: Annotated[
         list[str] | None,
-        typer.Argument(help="Arguments of the benchmark, after `--` if they begin with a dash."),
+        typer.Argument(help="Arguments for the benchmark, after `--` if they begin with a dash."),
     ] = None,
     json: AsJson = False,
 ) -> None:
@@ -36,7 +36,7 @@ def bench(
         raise InvalidInput(f"Unknown benchmark {name!r}. Available: {known}.", field="name")
     module = f"benchmarks.{name}"
     if not Path("benchmarks", f"{name}.py").is_file():
-        raise Unavailable("Benchmarks need a checkout: run this command in its folder.")
+        raise Unavailable("Benchmarks need a checkout: run this command in the checkout's folder.")
     ended = subprocess.run(
         [sys.executable, "-m", module, *(arguments or []), *(["--json"] if json else [])], check=False
     )

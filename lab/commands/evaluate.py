@@ -25,12 +25,12 @@ PromptFolders = Annotated[
 FailUnder = Annotated[
     list[str] | None,
     typer.Option(
-        help="Exit with status 1 below this score: 0.95 (of the turns), or for example slot_f1=0.9."
+        help="Exit with status 1 below this score: a share of correct turns (0.95) or a named score (slot_f1=0.9)."
     ),
 ]
 Against = Annotated[
     str | None,
-    typer.Option(help="Exit with status 1 if worse than this run, given by name or file, or as `latest`."),
+    typer.Option(help="Exit with status 1 if the run is worse than this one: a name, a file or `latest`."),
 ]
 Judge = Annotated[
     str | None,
@@ -41,7 +41,8 @@ Judge = Annotated[
 Curve = Annotated[
     bool,
     typer.Option(
-        "--curve", help="Also train with 1, 2, 4, … examples per flow, to see whether more would help."
+        "--curve",
+        help="Also train with 1, 2, 4, … examples per flow, to see whether more examples would help.",
     ),
 ]
 Faults = Annotated[
@@ -131,9 +132,7 @@ def _list_variants(model: Models, prompts: PromptFolders, *, curve: bool) -> lis
     if prompts and not model:
         raise InvalidInput("--prompts requires --model.", field="prompts")
     if curve and model:
-        raise InvalidInput(
-            "--curve measures the local classifier and cannot be combined with --model.", field="curve"
-        )
+        raise InvalidInput("--curve evaluates only the local classifier; omit --model.", field="curve")
     learnt = [Variant(examples=count) for count in CURVE] if curve else []
     return [*learnt, *(Variant(one, tried) for one in model or [None] for tried in (None, *(prompts or ())))]
 

@@ -37,7 +37,9 @@ def explain_sentence(
     )
     if found["model_problem"] is not None:
         print(f"The model did not respond: {found['model_problem']}{_describe_endpoint(found['endpoint'])}.")
-    print(f"Below {found['ask_a_model_below']:.2f}, Parley asks the model, if one is configured.")
+    print(
+        f"Below a confidence of {found['ask_a_model_below']:.2f}, Parley asks the model, if one is configured."
+    )
     for name, value in understood["slots"].items():
         print(f"  {name} = {value}")
     if understood["not_understood"]:

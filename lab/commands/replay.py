@@ -25,12 +25,13 @@ def replay_sessions(
         int, typer.Option(min=1, help="Number of recent sessions to replay if no SESSION is given.")
     ] = 100,
     of: Annotated[
-        str | None, typer.Option(help="Replay only sessions of this domain. Default: the one of --domain.")
+        str | None,
+        typer.Option(help="Replay only sessions of this domain. Default: the domain given by --domain."),
     ] = None,
     tenant: Annotated[str, typer.Option(help="Tenant of the sessions.")] = DEFAULT_TENANT,
     domain: Annotated[
         str | None,
-        typer.Option(help="Domain or folder to replay against. Default: the sessions' own."),
+        typer.Option(help="Domain or folder to replay against. Default: the sessions' own domain."),
     ] = None,
     prompt: Annotated[
         str | None, typer.Option(metavar="ID@VERSION", help="Prompt version to use, for example nlu_think@6.")

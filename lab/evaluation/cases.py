@@ -23,7 +23,7 @@ def add_cases(cases: Sequence[JsonObject], path: Path) -> int:
             read_conversations(text, path.name)
         except InvalidInput as error:
             raise InvalidInput(
-                f"Can't add to {path}: it must end with its conversations.", field="into"
+                f"Can't add to {path}: the file must end with its conversations.", field="into"
             ) from error
         path.write_text(text, encoding="utf-8")
     return len(new)

@@ -46,7 +46,7 @@ def list_services(domain: Domain) -> Iterator[str]:
     if servers:
         yield f"Conversations call real services: {', '.join(servers)}."
         if not (Path(domain.folder) / RESET).exists():
-            yield f"Their data persists across conversations; a function `reset` in {RESET} can clear it."
+            yield f"The services' data persists across conversations; a function `reset` in {RESET} can clear it."
 
 
 _REMOTE = frozenset({Implementation.HTTP, Implementation.MCP})

@@ -58,7 +58,7 @@ class Judge:
         try:
             given = await self.engineer.structured(PROMPT, variables, verdicts_schema(len(criteria)), call)
         except MODEL_FAILURES as error:
-            return [Verdict(one, None, f"the judge returned no verdict: {error}") for one in criteria]
+            return [Verdict(one, None, f"the judge didn't return a verdict: {error}") for one in criteria]
         return [
             Verdict(one, verdict["met"], verdict["why"])
             for one, verdict in zip(criteria, given["verdicts"], strict=True)
@@ -78,7 +78,7 @@ async def grade_answer(
     if not sentences:
         return verdicts
     if judge is None:
-        return verdicts + [Verdict(one, None, "needs a model to grade it") for one in sentences]
+        return verdicts + [Verdict(one, None, "a model must grade this criterion") for one in sentences]
     return verdicts + await judge.judge(sentences, said, answer, before)
 
 
@@ -90,7 +90,7 @@ def _apply_rules(criterion: CriterionEntry, answer: str) -> list[Verdict]:
         found.append(Verdict(f"does not say {pattern!r}", re.search(pattern, answer) is None))
     if (most := criterion.most_words) is not None:
         words = len(answer.split())
-        found.append(Verdict(f"has at most {most} words", words <= most, f"it has {words}"))
+        found.append(Verdict(f"has at most {most} words", words <= most, f"the answer has {words}"))
     if (asks := criterion.asks) is not None:
         ends = answer.rstrip().endswith("?")
         found.append(

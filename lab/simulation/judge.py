@@ -63,7 +63,7 @@ class Judge:
     def _find_unwanted(self, move: Move, did: Sequence[ToolId]) -> Iterator[str]:
         for tool in did:
             if tool not in self._acting:
-                yield f"{tool} was called, which is unrelated to the goal"
+                yield f"{tool} was called, but is unrelated to the goal"
             elif move.purpose is Purpose.REFUSE:
                 yield f"{tool} was called, although the user refused"
             elif self._acting[tool] and not (self._was_offered and move.purpose is Purpose.AGREE):
@@ -90,7 +90,7 @@ def _find_wrong_results(
 ) -> Iterator[str]:
     made = [
         (f"{tool} returned", data),
-        *((f"{collection} got", document) for collection, document in written),
+        *((f"{collection} received", document) for collection, document in written),
     ]
     for words, values in made:
         known = [{name: value for name, value in one.items() if name in values} for one in wanted]

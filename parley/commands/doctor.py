@@ -91,7 +91,9 @@ def examine(
     yield from examine_settings(environment)
     yield from examine_folders(data_dir, environment, embedded=embedded)
     yield from _examine_stores(environment)
-    yield from attempt("domain", lambda: _check_domain(domain), "correct the folder, or name another domain")
+    yield from attempt(
+        "domain", lambda: _check_domain(domain), "correct the folder, or choose another domain"
+    )
     if not preflight:
         if redis_url is not None and database_url is not None:
             yield from attempt("workers", lambda: examine_processes(redis_url), "see redis above")
@@ -107,13 +109,13 @@ def _examine_stores(environment: Mapping[str, str]) -> Iterator[Finding]:
         yield from attempt(
             "redis",
             lambda: iter([well("redis", f"embedded, {find_server()}")]),
-            "install the package again, or point REDIS_URL at a running Redis",
+            "reinstall the package, or point REDIS_URL at a running Redis",
         )
     else:
         yield from attempt(
             "redis",
             lambda: examine_redis(redis_url),
-            "start Redis, or correct REDIS_URL; accepted turns wait, and live events stop",
+            "start Redis, or correct REDIS_URL; until then, accepted turns wait and live events stop",
         )
     if broker_url is not None and not broker_url.startswith("redis"):
         yield from examine_broker(broker_url)
@@ -121,7 +123,7 @@ def _examine_stores(environment: Mapping[str, str]) -> Iterator[Finding]:
         yield from attempt(
             "postgres",
             lambda: iter([well("postgres", f"embedded, {find_binaries(None)}")]),
-            "install the package again, or point DATABASE_URL at a running server",
+            "reinstall the package, or point DATABASE_URL at a running server",
         )
     else:
         yield from attempt(
@@ -151,14 +153,18 @@ def _check_domain(domain: str) -> Iterator[Finding]:
 def _check_gateway(data_dir: Path) -> Iterator[Finding]:
     url = locate_gateway(None, data_dir)
     if url is None:
-        running = "it is starting or stopping" if is_held(data_dir) else "no gateway is configured"
-        yield note("gateway", running, "set PARLEY_URL to check one, or start everything with `parley up`")
+        running = "the gateway is starting or stopping" if is_held(data_dir) else "no gateway is configured"
+        yield note(
+            "gateway", running, "set PARLEY_URL to check a gateway, or start everything with `parley up`"
+        )
         return
     try:
         yield well("gateway", _ask_gateway(url))
     except ParleyError as error:
         yield bad(
-            "gateway", str(error), f"start it (`parley serve gateway`), or check its log; its URL is {url}"
+            "gateway",
+            str(error),
+            f"start the gateway (`parley serve gateway`), or check its log; the URL is {url}",
         )
 
 

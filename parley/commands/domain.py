@@ -48,9 +48,7 @@ def check(
     print_result(Rows(rows, _COLUMNS), as_json=as_json)
     for tool_id, tags in list_assumed(loaded.domain).items():
         named = " and ".join(tag.replace("_", " ") for tag in tags)
-        say(
-            f"{tool_id}: assumed that it {named}, because it is remote; if that's wrong, declare `trusted: <why>`."
-        )
+        say(f"{tool_id}: Parley assumes that this remote tool {named}; if not, declare `trusted: <why>`.")
     hints = list_hints(loaded.domain, policies, languages_worded())
     places = {hint.rpartition(": ")[0] for hint in hints}
     for hint in [*hints, *(one for one in rendered.hints if one.rpartition(": ")[0] not in places)]:

@@ -44,19 +44,19 @@ def migrate(
     data_dir: DataDir = DEFAULT_DATA_DIR,
     roles: Annotated[bool, typer.Option("--roles", help="Also create the database roles.")] = False,
     reader: Annotated[
-        str | None, typer.Option(help="Login role that can read the rows of --tenant only.")
+        str | None, typer.Option(help="Login role that can read only the rows of --tenant.")
     ] = None,
     login: Annotated[
         list[str] | None,
         typer.Option(
             metavar="ROLE=FILE",
-            help="Let the user of the URL in FILE log in as `runtime` or `gateway`. Also creates the roles.",
+            help="Let the user in FILE's URL log in as `runtime` or `gateway`. Also create the roles.",
         ),
     ] = None,
-    tenant: Annotated[str, typer.Option(help="Tenant of --reader.")] = DEFAULT_TENANT,
+    tenant: Annotated[str, typer.Option(help="Tenant that --reader can read.")] = DEFAULT_TENANT,
     check: Annotated[
         bool,
-        typer.Option("--check", help="Change nothing. Fail unless this release can use the database."),
+        typer.Option("--check", help="Only check that this release can use the database."),
     ] = False,
     wait_s: Annotated[
         float,

@@ -86,7 +86,7 @@ def _check_server(connection: psycopg.Connection[Any]) -> Finding:
     if vector is None:
         return note(
             "postgres",
-            f"version {number} is responding, without pgvector: document search uses words only",
+            f"version {number} is responding, without pgvector: document search only uses words",
             "install the extension's package on the server (the image pgvector/pgvector has it)",
         )
     return well("postgres", f"version {number} with pgvector is responding")
@@ -155,7 +155,7 @@ def _check_tenants(connection: psycopg.Connection[Any], *, guarded: bool) -> Ite
             "use database users with fewer privileges: `parley migrate --login=runtime=FILE`",
         )
     elif tables:
-        yield well("tenants", f"{tables} tables have row-level security, and it applies to {name}")
+        yield well("tenants", f"{tables} tables have row-level security, which applies to {name}")
 
 
 def _check_session_flows(connection: psycopg.Connection[Any]) -> Finding:
@@ -164,7 +164,7 @@ def _check_session_flows(connection: psycopg.Connection[Any]) -> Finding:
     user = connection.info.user
     return bad(
         "session flows",
-        f"can't run, and neither can forgetting and repair: {user} can't use the role {SESSION_FLOWS}",
+        f"can't run, and neither can forgetting or repair: {user} can't use the role {SESSION_FLOWS}",
         f"as the database's administrator, run `parley migrate --roles` and then `GRANT {SESSION_FLOWS} TO {user}`",
     )
 

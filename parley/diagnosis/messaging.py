@@ -87,7 +87,7 @@ def _check_refused(redis_url: str) -> Iterator[Finding]:
         at = datetime.fromtimestamp(last["at"], UTC).isoformat(timespec="seconds")
         yield note(
             "refused messages",
-            f"{len(kept)} stored without contents, most recently at {at} from {last['queue']}: {last['wrong']}",
+            f"{len(kept)} stored without their contents, most recently at {at} from {last['queue']}: {last['wrong']}",
             f"find the sender, then delete the list {REFUSED} in Redis",
         )
 
@@ -96,11 +96,13 @@ def _check_writes(replication: Mapping[str, Any], persistence: Mapping[str, Any]
     if replication["role"] != "master":
         yield bad(
             "redis writes",
-            f"are refused: it is a replica of {replication.get('master_host')}",
+            f"are refused: the server is a replica of {replication.get('master_host')}",
             "point REDIS_URL at the primary",
         )
     if persistence.get("aof_enabled") and persistence.get("aof_last_write_status", "ok") != "ok":
-        yield bad("redis writes", "are refused: its log can't be written", "free disk space for Redis")
+        yield bad(
+            "redis writes", "are refused: Redis can't write its append-only file", "free disk space for Redis"
+        )
 
 
 def _check_memory(memory: Mapping[str, Any]) -> Iterator[Finding]:
@@ -128,7 +130,7 @@ def _check_log(persistence: Mapping[str, Any]) -> Finding:
     return note(
         "redis log",
         "appendonly is off",
-        "set `appendonly yes`: a restart then keeps queued submissions of backends; accepted turns are safe",
+        "set `appendonly yes`: a restart then keeps backends' queued submissions; accepted turns are safe",
     )
 
 

@@ -169,7 +169,7 @@ def _find_fault(question: Question, reply: ChatReply) -> str | None:
     if not question.calls and not reply.text.strip():
         return "returned nothing; raise the token limit if the model reasons"
     if question.name == "stream token counts" and reply.usage is None:
-        return "no token counts in the stream"
+        return "the stream had no token counts"
     return None
 
 

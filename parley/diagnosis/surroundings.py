@@ -74,7 +74,9 @@ def examine_flower(environment: Mapping[str, str]) -> Iterator[Finding]:
     try:
         reply = httpx.get(f"{url.rstrip('/')}/workers", timeout=_TIMEOUT_S)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        yield note("flower", f"{url} can't be reached from here: {error}", "check it from its own network")
+        yield note(
+            "flower", f"{url} can't be reached from here: {error}", "check the URL from Flower's network"
+        )
         return
     if reply.status_code in _REFUSALS:
         yield well("flower", f"{url} requires a password")
@@ -126,7 +128,7 @@ def _check_tokens(environment: Mapping[str, str]) -> Iterator[Finding]:
             yield bad(
                 "tokens",
                 f"{problem.place} {problem.message}",
-                "correct it; until then, the gateway doesn't start",
+                "correct the setting; until then, the gateway doesn't start",
             )
 
 
@@ -138,18 +140,16 @@ def _check_password(name: str, url: str | None) -> Iterator[Finding]:
         yield bad(
             "passwords",
             f"{name} has no password for {parts.hostname}",
-            f"set a password on {parts.hostname}, and add it to {name} (or a file that {name}_FILE names)",
+            f"set a password on {parts.hostname}, and add it to {name} (or to the file specified by {name}_FILE)",
         )
     elif (parts.username, parts.password) == ("guest", "guest"):
-        yield bad(
-            "passwords", f"{name} uses guest/guest, which is publicly known", "create a separate account"
-        )
+        yield bad("passwords", f"{name} uses the default account guest/guest", "create a separate account")
 
 
 def _check_data_folder(data_dir: Path) -> Iterator[Finding]:
     place = next(folder for folder in (data_dir, *data_dir.parents) if folder.exists())
     if not os.access(place, os.W_OK | os.X_OK):
-        yield bad("data folder", f"{place} is not writable", "choose another with --data-dir")
+        yield bad("data folder", f"{place} is not writable", "choose another folder with --data-dir")
         return
     password = data_dir / "postgres.password"
     if password.exists() and stat.S_IMODE(password.stat().st_mode) & 0o077:
@@ -158,7 +158,7 @@ def _check_data_folder(data_dir: Path) -> Iterator[Finding]:
     if free < _FREE_BYTES:
         yield bad(
             "data folder",
-            f"{free >> 20} MiB are free at {place}",
+            f"only {free >> 20} MiB are free in {place}",
             "free disk space: PostgreSQL stops without it",
         )
     else:
@@ -180,7 +180,7 @@ def _ask_endpoint(name: str, address: str, key: str | None, model: str | None) -
                 name,
                 f"{address} refuses {'the key' if key else 'callers without a key'} ({reply.status_code}); "
                 "turns continue with the local classifier",
-                "put a valid key into OPENAI_API_KEY, or into the endpoint's `api_key` in PARLEY_MODEL_ENDPOINTS",
+                "put a valid key in OPENAI_API_KEY, or in the endpoint's `api_key` in PARLEY_MODEL_ENDPOINTS",
             )
         reply.raise_for_status()
         known = {str(entry["id"]) for entry in reply.json()["data"]}
@@ -194,7 +194,7 @@ def _ask_endpoint(name: str, address: str, key: str | None, model: str | None) -
         return note(
             name,
             f"{address} is responding, but does not list {model}",
-            "set PARLEY_MODEL to a model that it lists",
+            "set PARLEY_MODEL to a listed model",
         )
     return well(name, f"{address} is responding" + (f" and has {model}" if model else ""))
 

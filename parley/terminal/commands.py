@@ -74,7 +74,7 @@ def _help(talk: Talk) -> None:
     talk.console.print(table)
 
 
-@_command("/stack", "list the open tasks, the current one first")
+@_command("/stack", "list the open tasks, starting with the current one")
 def _stack(talk: Talk) -> None:
     if not talk.flows:
         talk.note("No task is open.")
@@ -94,7 +94,7 @@ def _plan(talk: Talk) -> None:
         talk.console.print(Text(clean(line)))
 
 
-@_command("/undo", "go back to before the last turn")
+@_command("/undo", "undo the last turn")
 def _undo(talk: Talk) -> None:
     client, session_id = talk.conversation.client, talk.conversation.session_id
     epoch = int(client.session(session_id)["epoch"])
@@ -103,7 +103,7 @@ def _undo(talk: Talk) -> None:
         return
     client.rollback(session_id, epoch - 1)
     talk.turn, talk.progress = None, ""
-    talk.note("Went back to before the last turn. Side effects of tools stay.")
+    talk.note("Undid the last turn. The tools' side effects remain.")
 
 
 @_command("/history", "show this session's messages")

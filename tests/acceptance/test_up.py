@@ -110,7 +110,7 @@ def join(data_dir: Path) -> None:
     assert "book_flight (Active) destination=MAD" in past
     assert past.endswith("fly from?\n")
     made = parley(data_dir, "branch", "kept", "--at", "2", "--name", "other")
-    assert made.stdout == "Forked other at version 2 of kept.\n", made.stderr
+    assert made.stdout == "Created other, a fork of kept at version 2.\n", made.stderr
     assert parley(data_dir, "submit", "other", "from Oslo", "--wait").returncode == 0
     compared = parley(data_dir, "compare", "other", "kept").stdout
     assert "shared       version 2 of kept" in compared

@@ -59,7 +59,7 @@ def epochs(here: Visit) -> None:
 def plan_dark(here: Visit) -> None:
     for text, answer in zip(TRIP, ("leave from", "Shall I book it"), strict=True):
         here.say(text, answer)
-    expect(here.panel("Plan").get_by_role("progressbar", name="Progress of the plan")).to_be_visible()
+    expect(here.panel("Plan").get_by_role("progressbar", name="Plan progress")).to_be_visible()
 
 
 def turn(here: Visit) -> None:

@@ -32,7 +32,7 @@ def test_a_plan_shows_its_steps_its_progress_and_its_revisions(visit: Callable[.
     here.say(TRIP[-1], "Shall I book it")
 
     told = here.api.get(f"/v1/sessions/{here.session_id}/plan").json()
-    progress = plan.get_by_role("progressbar", name="Progress of the plan")
+    progress = plan.get_by_role("progressbar", name="Plan progress")
     expect(progress).to_have_attribute("aria-valuenow", str(told["completed"]))
     expect(progress).to_have_attribute("aria-valuemax", str(told["total"]))
     steps = plan.get_by_role("list", name="Steps").locator("> li .what")
@@ -302,7 +302,7 @@ def test_a_branch_goes_on_from_an_epoch_and_is_compared_with_its_parent(visit: C
     expect(branches.locator(".entry")).to_contain_text(
         re.compile("said, flows.*from Rome.*from Oslo", re.DOTALL)
     )
-    branches.get_by_role("button", name="Open it").click()
+    branches.get_by_role("button", name="Open parent").click()
     expect(here.page.locator("#app")).to_have_attribute("data-session", parent)
     expect(here.turns).to_have_count(2)
 

@@ -55,7 +55,7 @@ def test_a_chart_appears(visit: Callable[..., Visit]) -> None:
     chart = turn.get_by_role("img", name=re.compile("Chart: Average mpg of cars by origin"))
     expect(chart.locator("svg")).to_be_visible(timeout=60_000)
     expect(chart.locator("svg .mark-rect.role-mark path")).to_have_count(3)
-    turn.get_by_text("Show the data").click()
+    turn.get_by_text("Show data").click()
     expect(turn.get_by_role("cell", name="Japan")).to_be_visible()
 
 

@@ -45,4 +45,6 @@ def forget(
         if not everything and {one["key"], one["origin"].get("note")}.isdisjoint(keys or ())
     ]
     body = client.replace_preferences(user, left)
-    return Answer(body, f"Forgotten. {len(left)} left." if left else "Forgotten. No preferences are left.")
+    return Answer(
+        body, f"Forgotten. Preferences left: {len(left)}." if left else "Forgotten. No preferences are left."
+    )

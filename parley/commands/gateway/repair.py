@@ -25,7 +25,8 @@ FORMS: dict[str, tuple[str, ...]] = {
 """Argument names by kind of repair."""
 
 Why = Annotated[
-    str | None, typer.Option(help="Apply the repair, and record this reason. Default: only preview it.")
+    str | None,
+    typer.Option(help="Apply the repair, and record this reason. Default: only preview the repair."),
 ]
 
 
@@ -40,7 +41,7 @@ def repair(
         ),
     ] = None,
     why: Why = None,
-    result: Annotated[str, typer.Option(help="With `done`: what the call returned, as JSON.")] = "{}",
+    result: Annotated[str, typer.Option(help="With `done`: the call's result, as JSON.")] = "{}",
 ) -> Answer:
     """Diagnose and repair a session. Without --why, nothing changes."""
     if not change:

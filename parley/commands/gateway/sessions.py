@@ -95,7 +95,7 @@ def history(client: Client, session: Session) -> Answer:
 def rollback(
     client: Client,
     session: Session,
-    epoch: Annotated[int, typer.Argument(min=0, help="The version to roll back to.")],
+    epoch: Annotated[int, typer.Argument(min=0, help="Version to roll back to.")],
 ) -> Answer:
     """Roll a session back to an earlier version. The history is kept."""
     found = client.rollback(session, epoch)
@@ -109,13 +109,15 @@ def branch(
     client: Client,
     session: Session,
     at: Annotated[
-        int | None, typer.Option(min=0, help="The version to fork at. Default: the current one.")
+        int | None, typer.Option(min=0, help="Version to fork at. Default: the current version.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="ID of the new session.")] = None,
 ) -> Answer:
     """Fork a session at its current version or an earlier one."""
     found = client.branch(session, epoch=at, branch_id=name)
-    return Answer(found, f"Forked {found['session_id']} at version {found['parent_epoch']} of {session}.")
+    return Answer(
+        found, f"Created {found['session_id']}, a fork of {session} at version {found['parent_epoch']}."
+    )
 
 
 @gateway_command(app)

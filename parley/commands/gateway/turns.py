@@ -20,7 +20,7 @@ _LISTED = ("turn_id", "session_id", "seq", "status", "text", "error")
 Turn = Annotated[str, typer.Argument(help="Turn ID.")]
 Approval = Annotated[str, typer.Argument(help="Approval ID.")]
 Reason = Annotated[str | None, typer.Option(help="Reason, stored with the decision and shown to the user.")]
-By = Annotated[str | None, typer.Option(help="Who decides, stored with the decision.")]
+By = Annotated[str | None, typer.Option(help="ID of the decider, stored with the decision.")]
 
 
 @gateway_command(turns, "list")

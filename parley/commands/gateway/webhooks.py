@@ -20,7 +20,8 @@ Session = Annotated[str | None, typer.Option(help="Limit to this session.")]
 def list_webhooks(
     client: Client,
     failing: Annotated[
-        bool, typer.Option("--failing", help="List only deliveries that are being retried or are disabled.")
+        bool,
+        typer.Option("--failing", help="List sessions whose deliveries are being retried or were abandoned."),
     ] = False,
 ) -> Rows:
     """List webhooks or, with --failing, the sessions whose events are not being delivered."""

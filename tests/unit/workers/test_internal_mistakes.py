@@ -42,7 +42,7 @@ def test_a_bad_flow_is_off_with_what_depends_on_it_and_the_others_run() -> None:
     assert [node.flow for node in catalogue.new_graph("due")] == ["good", "also_good"]
     with pytest.raises(ConfigurationError, match="nothing_like_this"):
         catalogue.new_run("greedy")
-    with pytest.raises(ConfigurationError, match="is a cycle"):
+    with pytest.raises(ConfigurationError, match="forms a cycle"):
         catalogue.new_run("round")
 
 

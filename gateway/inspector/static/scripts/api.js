@@ -220,6 +220,6 @@ function whoseDocuments(record) {
 /** Return an error with the problem document of a response. */
 export async function readProblem(response) {
   const body = await response.json().catch(() => ({}));
-  const detail = typeof body.detail === "string" ? body.detail : `The gateway answered ${response.status}.`;
+  const detail = typeof body.detail === "string" ? body.detail : `The gateway returned status ${response.status}.`;
   return new Problem(response.status, body.code ?? "unknown", detail, body.field);
 }

@@ -34,13 +34,13 @@ function table(frame, block, { title, readPage }) {
 function chart(frame, block, { title }) {
   const spec = frame.data ?? {};
   const rows = areRows(spec.data?.values) ? spec.data.values : [];
-  const place = h("div", { class: "drawing", role: "img", "aria-label": `Chart: ${title}` }, h("p", { class: "note" }, "Drawing the chart"));
+  const place = h("div", { class: "drawing", role: "img", "aria-label": `Chart: ${title}` }, h("p", { class: "note" }, "Drawing the chart…"));
   const root = h("div", { class: "chart-body" }, place);
   drawChart(place, { ...spec, title: undefined }, `Chart: ${title}`).catch((error) => {
     place.replaceChildren(h("p", { class: "note" }, `This chart can't be drawn here: ${error.message}`));
     data.open = true;
   });
-  const data = h("details", {}, h("summary", {}, "Show the data"), rows.length ? showRows(rows.slice(0, 500), null, `Data of ${title}`) : h("p", { class: "note" }, "No rows."));
+  const data = h("details", {}, h("summary", {}, "Show data"), rows.length ? showRows(rows.slice(0, 500), null, `Data for ${title}`) : h("p", { class: "note" }, "No rows."));
   root.append(data);
   return root;
 }

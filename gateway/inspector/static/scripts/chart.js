@@ -21,9 +21,9 @@ function loadLibrary() {
 
 const REFUSED = {
   load: () => Promise.reject(new Error("Charts can't load data.")),
-  sanitize: () => Promise.reject(new Error("Charts can't have links.")),
-  http: () => Promise.reject(new Error("Charts can't load anything.")),
-  file: () => Promise.reject(new Error("Charts can't load anything.")),
+  sanitize: () => Promise.reject(new Error("Charts can't contain links.")),
+  http: () => Promise.reject(new Error("Charts can't load data.")),
+  file: () => Promise.reject(new Error("Charts can't load files.")),
 };
 
 function colors() {

@@ -53,7 +53,7 @@ export function askForSession(facts) {
 
 export function askForKey(refused) {
   return openDialog("API key", (title, close) => form(close, (target) => target.elements.key.value.trim(), title,
-    h("p", {}, refused ? "The gateway does not accept this key. Enter another one." : "This gateway requires a key. It is kept until this tab is closed."),
+    h("p", {}, refused ? "The gateway does not accept this key. Enter another key." : "This gateway requires a key. The key is kept until you close this tab."),
     h("label", {}, "Key", h("input", { name: "key", type: "password", autocomplete: "off", required: true, autofocus: true })),
     buttons(close, "Use this key")));
 }
@@ -65,7 +65,7 @@ export function confirm(question, explanation, label) {
 export function showHelp(shortcuts) {
   return openDialog("Keyboard shortcuts", (title, close) => h("div", { class: "body" }, title,
     h("dl", { class: "keys" }, shortcuts.map(({ keys, about }) => [h("dt", {}, keys.map((key) => h("kbd", {}, key))), h("dd", {}, about)])),
-    h("p", {}, "Arrow keys move between sessions and between tabs. Single letters work when no text field has the focus."),
+    h("p", {}, "Arrow keys move between sessions and between tabs. Single letters work when no text field has focus."),
     h("div", { class: "buttons" }, button("Close", () => close(null), { autofocus: true }))));
 }
 

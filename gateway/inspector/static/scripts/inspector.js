@@ -183,7 +183,7 @@ export class Inspector {
     banner.hidden = epoch === null;
     if (epoch === null) return banner.replaceChildren();
     const shown = banner.querySelector("p");
-    const text = `Version ${epoch} of ${this.session.epoch}: the session as it was`;
+    const text = `Version ${epoch} of ${this.session.epoch}: an earlier state of the session`;
     if (shown !== null) {
       shown.textContent = text;
       return undefined;

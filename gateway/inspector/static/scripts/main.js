@@ -189,7 +189,7 @@ class Page {
 
   async closeSession() {
     const { session } = this;
-    if (!(await confirm("Close this session?", "It accepts no more messages, but stays readable.", "Close it"))) return;
+    if (!(await confirm("Close this session?", "A closed session doesn't accept messages, but stays readable.", "Close session"))) return;
     if ((await this.attempt(() => session.api.closeSession(session.id))) !== undefined) session.refreshSoon();
   }
 
@@ -245,7 +245,7 @@ class Page {
 
   async rollBack(epoch) {
     const { session } = this;
-    if (!(await confirm(`Roll back to version ${epoch}?`, "The earlier state becomes a new version. Side effects stay.", "Roll back"))) return;
+    if (!(await confirm(`Roll back to version ${epoch}?`, "The earlier state becomes a new version. Side effects are not undone.", "Roll back"))) return;
     const record = await this.attempt(() => this.api.rollBack(session.id, epoch));
     if (record === undefined) return;
     await this.showEpoch(null);
@@ -260,7 +260,7 @@ class Page {
     if (made === undefined) return;
     this.go(made.session_id);
     this.sidebar.renew();
-    notify(`This session was forked at version ${epoch} of the other one.`);
+    notify(`This session is a fork of ${session.id} at version ${epoch}.`);
   }
 
   refresh(panel) {
@@ -279,13 +279,13 @@ class Page {
       { keys: ["?"], about: "Show these shortcuts", run: () => this.help() },
       { keys: ["n"], about: "New session", run: () => this.begin() },
       { keys: ["/"], about: "Write a message", run: () => this.composer.focus() },
-      { keys: ["s"], about: "Go to the sessions", run: () => this.focusSessions() },
+      { keys: ["s"], about: "Go to the list of sessions", run: () => this.focusSessions() },
       ...PANELS.slice(0, DIGITS).map((panel, at) => ({ keys: [String(at + 1)], about: `Panel: ${panel.label}`, run: () => this.focusPanel(panel.id) })),
       { keys: ["["], about: "One version back", run: () => this.stepEpoch(-1) },
       { keys: ["]"], about: "One version forward", run: () => this.stepEpoch(1) },
-      { keys: ["r"], about: "Replay, or end it", run: () => (this.replay.running ? this.replay.stop() : this.session && this.replay.start(this.session)) },
-      { keys: ["t"], about: "Light or dark", run: toggleTheme },
-      { keys: ["Esc"], about: "Back to now; leave the message box" },
+      { keys: ["r"], about: "Start or end the replay", run: () => (this.replay.running ? this.replay.stop() : this.session && this.replay.start(this.session)) },
+      { keys: ["t"], about: "Switch between light and dark", run: toggleTheme },
+      { keys: ["Esc"], about: "Return to the current version; leave the message box" },
     ];
   }
 

@@ -45,7 +45,7 @@ export class Replay {
   }
 
   makeControls() {
-    this.slider = h("input", { type: "range", min: "0", max: String(this.steps.length), "aria-label": "Place in the replay", on: { input: (event) => this.jump(Number(event.target.value)) } });
+    this.slider = h("input", { type: "range", min: "0", max: String(this.steps.length), "aria-label": "Position in the replay", on: { input: (event) => this.jump(Number(event.target.value)) } });
     this.step = h("span", { class: "step", role: "status" });
     this.play = button("Play", () => (this.timer === null ? this.run() : this.pause()));
     const pace = h("select", { "aria-label": "Speed", on: { change: (event) => {

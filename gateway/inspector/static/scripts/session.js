@@ -311,8 +311,8 @@ export function describe(event) {
     case "tool_finished": return `${name(about.tool_id)}: ${about.status ?? "done"}`;
     case "flow_pushed": return `Starting ${name(about.dact)}`;
     case "flow_popped": return `Finished ${name(about.dact)}`;
-    case "handover_requested": return "Handed off to a person";
-    case "approval_requested": return "Waiting for an approval";
+    case "handover_requested": return "Handed off to an operator";
+    case "approval_requested": return "Waiting for approval";
     case "result_awaited": return "Waiting for a result";
     case "result_arrived": return "A result has arrived";
     case "result_overdue": return "A result is overdue";

@@ -58,10 +58,10 @@ async def epoch_of(site: Site) -> int:
         ({"kind": "say", "text": "hello"}, "Only the operator who has taken over"),
         ({"kind": "hand_back"}, "No operator has taken over"),
         ({"kind": "release"}, "No turn is running"),
-        ({"kind": "retry", "turn": "turn_gone"}, "This session has no queued or quarantined turn turn_gone"),
+        ({"kind": "retry", "turn": "turn_gone"}, "Turn turn_gone is not queued or quarantined"),
         (
             {"kind": "give_up", "turn": "turn_gone"},
-            "This session has no queued or quarantined turn turn_gone",
+            "Turn turn_gone is not queued or quarantined",
         ),
     ],
 )

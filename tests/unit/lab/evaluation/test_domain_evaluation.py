@@ -94,7 +94,7 @@ def test_a_model_is_not_measured_at_the_end_of_the_curve(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["eval", SMALL, "--data-dir", str(tmp_path), "--curve", "--model", "small"]) == 1
-    assert "--curve measures the local classifier" in capsys.readouterr().err
+    assert "--curve evaluates only the local classifier" in capsys.readouterr().err
 
 
 def test_a_planted_regression_is_caught(

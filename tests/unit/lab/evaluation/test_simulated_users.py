@@ -80,7 +80,7 @@ def ask_forever(notes: Path) -> None:
 @pytest.mark.parametrize(
     ("plant", "found"),
     [
-        (store_another_topic, "notes got {'topic': 'home'"),
+        (store_another_topic, "notes received {'topic': 'home'"),
         (cut_off_the_text, "note_create returned {"),
         (ask_forever, "add_note is not completed"),
     ],

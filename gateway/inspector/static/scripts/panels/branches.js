@@ -25,7 +25,7 @@ export function render({ data, session, page, redraw }) {
   const select = h("select", { "aria-label": "Fork to compare with", "data-key": "branches:other", on: { change: (event) => { chosen.other = event.target.value; } } },
     data.map((one) => h("option", { value: one.session_id, selected: one.session_id === chosen.other }, `${one.title ?? "No messages"} · ${one.session_id} · version ${one.epoch}`)));
   return section("Forks",
-    parent ? h("p", { class: "quote" }, `This session was forked at version ${since} of ${parent}. `, button("Open it", () => page.go(parent), { "data-key": "branches:parent" })) : null,
+    parent ? h("p", { class: "quote" }, `This session is a fork of ${parent} at version ${since}. `, button("Open parent", () => page.go(parent), { "data-key": "branches:parent" })) : null,
     h("div", { class: "filter" }, select, button("Compare", compare, { "data-key": "branches:compare" })),
     chosen.found === null ? null : showComparison(chosen.found));
 }
@@ -33,9 +33,9 @@ export function render({ data, session, page, redraw }) {
 function showComparison(found) {
   const { common } = found;
   return [
-    h("p", {}, common ? `Both are the same up to version ${common.epoch} of ${common.session_id}.` : "No common history."),
-    found.turns.length ? h("ol", { class: "entries" }, found.turns.map((pair, at) => showPair(pair, at))) : nothing("No messages since."),
-    ["left", "right"].map((side) => found.effects[side].length ? fold(`Side effects of ${found[side]} only`, found.effects[side], `branches:effects:${side}`) : null),
+    h("p", {}, common ? `Both sessions are the same up to version ${common.epoch} of ${common.session_id}.` : "The sessions have no common history."),
+    found.turns.length ? h("ol", { class: "entries" }, found.turns.map((pair, at) => showPair(pair, at))) : nothing("No messages since then."),
+    ["left", "right"].map((side) => found.effects[side].length ? fold(`Side effects only in ${found[side]}`, found.effects[side], `branches:effects:${side}`) : null),
   ];
 }
 

@@ -21,7 +21,7 @@ export function render({ data, session, page, redraw }) {
     if (search.session === session.id) search.found = found ?? null; // unless another session was opened during the request
     redraw();
   };
-  const box = h("input", { type: "search", "aria-label": "Search the documents", placeholder: "Ask the documents", value: search.words, "data-key": "documents:words", on: {
+  const box = h("input", { type: "search", "aria-label": "Search the documents", placeholder: "Search the documents", value: search.words, "data-key": "documents:words", on: {
     input: (event) => { search.words = event.target.value; },
     keydown: (event) => event.key === "Enter" && find(),
   } });
@@ -40,7 +40,7 @@ function showPassage(passage) {
 }
 
 function showDocument(one) {
-  const about = [one.domain || "all domains", one.user_id ? `of ${one.user_id}` : "for everyone", `${one.characters} characters`, `${one.chunks} passages`, ...one.labels];
+  const about = [one.domain || "all domains", one.user_id ? `for ${one.user_id}` : "for all users", `${one.characters} characters`, `${one.chunks} passages`, ...one.labels];
   return h("li", { class: "entry" },
     h("header", {}, h("h4", {}, one.title || one.document_id), chip(one.status, one.status === "embedded" ? "done" : "waiting"), h("span", { class: "when" }, showTime(one.updated_at))),
     h("p", { class: "quote" }, about.join(" · ")),

@@ -15,7 +15,7 @@ export const { load } = branches;
 
 export function render({ data, session, view, page, redraw }) {
   const last = session.epoch;
-  if (last === 0) return nothing("Every turn creates a version. There are none yet.");
+  if (last === 0) return nothing("Every turn creates a version. There are no versions yet.");
   const epoch = view.epoch ?? last;
   const slider = h("input", { type: "range", min: "0", max: String(last), step: "1", "aria-label": "Version", "data-key": "epochs:slider", on: { change: (event) => page.showEpoch(Number(event.target.value)) } });
   slider.value = String(epoch);
@@ -26,7 +26,7 @@ export function render({ data, session, view, page, redraw }) {
       button("Later", () => page.stepEpoch(1), { disabled: epoch >= last, "data-key": "epochs:on" }),
       h("output", { "aria-live": "polite" }, `${epoch} of ${last}`)),
     h("p", { class: "quote" }, "The other panels show the session at this version."),
-    view.epoch === null ? [nothing("This is the current version. Step back to see what has changed."), branchFrom(epoch, page)] : showPast({ session, view, page }),
+    view.epoch === null ? [nothing("This is the current version. Go to an earlier version to see what has changed."), branchFrom(epoch, page)] : showPast({ session, view, page }),
     branches.render({ data, session, page, redraw }));
 }
 

@@ -16,7 +16,7 @@ export async function load({ session }) {
 }
 
 export function render({ data: runs, session, page, redraw }) {
-  if (runs.length === 0) return nothing(`No evaluations of this domain yet. Run: parley eval ${session.record.domain}`);
+  if (runs.length === 0) return nothing(`There are no evaluations of this domain yet. Run: parley eval ${session.record.domain}`);
   const choose = async ({ domain, run: name }) => {
     Object.assign(chosen, { name, run: null });
     redraw();
@@ -57,5 +57,5 @@ function showFaults(run) {
       turn.answer ? h("p", { class: "quote" }, turn.answer) : null,
       turn.faults.map((fault) => h("p", { class: "error" }, fault)),
       h("p", { class: "quote" }, turn.conversation))))
-    : nothing("None: all turns were as expected."));
+    : nothing("None. All turns were as expected."));
 }

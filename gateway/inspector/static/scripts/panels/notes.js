@@ -13,7 +13,7 @@ export function load({ session }) {
 
 export function render({ data }) {
   const entries = Array.isArray(data) ? data : (data?.entries ?? []);
-  if (entries.length === 0) return nothing("The scratchpad is empty. Flows and background flows leave entries here.");
+  if (entries.length === 0) return nothing("The scratchpad is empty. Flows and background flows store entries here.");
   return h("ul", { class: "entries", "aria-label": "Scratchpad" }, [...entries].reverse().map((entry) => h("li", { class: "entry" },
     h("header", {}, h("h4", {}, humanize(entry.flow)), chip(entry.kind, "open"), h("span", { class: "when" }, showTime(entry.at))),
     entry.text ? h("p", {}, entry.text) : null,

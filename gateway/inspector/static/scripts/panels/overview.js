@@ -35,10 +35,10 @@ function query(before) {
 export function render({ data, page, redraw }) {
   return [
     section("Days", data.days.length ? showDays(data.days) : nothing("No turns in the last two weeks.")),
-    section("Users of the last 7 days", data.users.length ? showRows(data.users.map(describeUser), null, "Turns by user") : nothing("No turns in the last week.")),
-    section("Turns of the last 7 days",
+    section("Users in the last 7 days", data.users.length ? showRows(data.users.map(describeUser), null, "Turns by user") : nothing("No turns in the last week.")),
+    section("Turns in the last 7 days",
       showFilter(page),
-      data.turns.length ? h("ol", { class: "entries", "aria-label": "Turns found" }, data.turns.map(showTurn)) : nothing("No turn was found."),
+      data.turns.length ? h("ol", { class: "entries", "aria-label": "Turns found" }, data.turns.map(showTurn)) : nothing("No turns found."),
       data.next === null ? null : button("Older turns", async () => {
         const more = await page.attempt(() => page.api.searchTurns(query(data.next)));
         if (more === undefined) return;
@@ -86,12 +86,12 @@ function showFilter(page) {
     event.preventDefault();
     page.refresh(id);
   };
-  return h("form", { class: "turn-filter", role: "search", "aria-label": "Turns of all sessions", on: { input: keep, submit: find } },
-    h("input", { type: "search", name: "q", value: wanted.q, "aria-label": "Words in messages or replies", placeholder: "Words in messages or replies", maxlength: "200", "data-key": "overview:q" }),
+  return h("form", { class: "turn-filter", role: "search", "aria-label": "Turns in all sessions", on: { input: keep, submit: find } },
+    h("input", { type: "search", name: "q", value: wanted.q, "aria-label": "Words in a message or reply", placeholder: "Words in a message or reply", maxlength: "200", "data-key": "overview:q" }),
     h("input", { type: "search", name: "user_id", value: wanted.user_id, "aria-label": "User", placeholder: "User", maxlength: "200", "data-key": "overview:user" }),
     Object.keys(MARKS).map(box),
-    least("seconds", "Seconds, at least", "0.1"),
-    least("dollars", "US$, at least", "any"),
+    least("seconds", "Minimum seconds", "0.1"),
+    least("dollars", "Minimum US$", "any"),
     h("button", { type: "submit", "data-key": "overview:find" }, "Find"));
 }
 

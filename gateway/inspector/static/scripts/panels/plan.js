@@ -16,12 +16,12 @@ export async function load({ session }) {
 
 export function render({ data: plan, view }) {
   const shown = view.epoch === null ? plan : planOf(view.state);
-  if (!shown) return nothing(view.epoch === null ? "No plan. Multi-step tasks create one." : "There was no plan at this version.");
+  if (!shown) return nothing(view.epoch === null ? "There is no plan. Multi-step tasks create plans." : "There was no plan at this version.");
   return [
     h("div", { class: "plan-head" },
       h("h4", {}, shown.goal || humanize(shown.dact)),
       h("div", { class: "line" },
-        h("div", { class: "progress", role: "progressbar", "aria-label": "Progress of the plan", "aria-valuemin": "0", "aria-valuemax": String(shown.total), "aria-valuenow": String(shown.completed) },
+        h("div", { class: "progress", role: "progressbar", "aria-label": "Plan progress", "aria-valuemin": "0", "aria-valuemax": String(shown.total), "aria-valuenow": String(shown.completed) },
           h("span", { style: { width: `${shown.total ? (100 * shown.completed) / shown.total : 0}%` } })),
         h("span", {}, `${shown.completed} of ${shown.total}`),
         chip(shown.reason ? `${shown.state}: ${shown.reason}` : shown.state, shown.state))),

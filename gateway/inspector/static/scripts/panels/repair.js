@@ -126,7 +126,7 @@ function showPreview(draft, { session, page, redraw }) {
     listOf(preview.done, "No changes."),
     preview.told ? h("p", { class: "quote" }, `Message to the user: ${preview.told}`) : null,
     preview.refused.length ? h("div", { role: "alert" }, listOf(preview.refused, "")) : null,
-    fold("Changes of the state", preview.diff, "repair:diff"),
+    fold("Changes to the state", preview.diff, "repair:diff"),
     preview.refused.length ? null : h("div", { class: "fields" },
       h("label", {}, h("span", {}, "Why"), why),
       h("div", { class: "row-buttons" }, button("Repair", () => (draft.why.trim() ? make() : why.focus()), { class: "primary" }))),

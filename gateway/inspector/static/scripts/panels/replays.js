@@ -16,7 +16,7 @@ export async function load({ session }) {
 }
 
 export function render({ data: replays, session, page, redraw }) {
-  if (replays.length === 0) return nothing(`No replays of this domain yet. Run: parley replay --of ${session.record.domain}`);
+  if (replays.length === 0) return nothing(`There are no replays of this domain yet. Run: parley replay --of ${session.record.domain}`);
   const choose = async ({ domain, replay: name }) => {
     Object.assign(chosen, { name, replay: null });
     redraw();
@@ -37,7 +37,7 @@ export function render({ data: replays, session, page, redraw }) {
 /** Describe the domain, prompt and model that the replay used, as far as they are set. */
 function describe(by) {
   const said = Object.entries(by).filter(([, value]) => value !== null).map(([name, value]) => `${name} ${value}`);
-  return said.length ? `, by ${said.join(", ")}` : "";
+  return said.length ? `, with ${said.join(", ")}` : "";
 }
 
 function showCounts(counts) {
@@ -47,7 +47,7 @@ function showCounts(counts) {
 function showTurns(replay) {
   return section("Turns that differ", h("ul", { class: "entries" }, replay.different.map((turn) => h("li", { class: "entry" },
     h("header", {}, h("h4", {}, turn.said), turn.allowed ? chip("allowed") : null, h("span", { class: "when" }, `${turn.session}, version ${turn.epoch}`)),
-    turn.remembers ? h("p", { class: "quote" }, "Uses current preferences and documents, which may have changed.") : null,
+    turn.remembers ? h("p", { class: "quote" }, "The replay used current preferences and documents, which may have changed.") : null,
     h("ul", { class: "changes" }, Object.entries(turn.changes).flatMap(([aspect, places]) => places.map((place) => h("li", {},
       h("span", { class: "path" }, [aspect, place.at].filter(Boolean).join(" ")), h("del", {}, show(place.then)), h("ins", {}, show(place.now))))))))));
 }

@@ -20,7 +20,7 @@ export function load({ session }) {
 }
 
 export function render({ data: runs, session, page, redraw }) {
-  if (runs.length === 0) return nothing("No background flow has run for this session yet. They start when there is something to do: a long history to summarize, an idle session, a preference worth keeping.");
+  if (runs.length === 0) return nothing("No background flow has run for this session yet. Background flows start when there is something to do: a long history to summarize, an idle session, a preference worth keeping.");
   const { rows, edges } = layOut(session.entries, runs);
   const places = new Map(rows.map((row, at) => [row.key, at]));
   return [
@@ -76,7 +76,7 @@ function drawEdges(rows, edges, places) {
 }
 
 function showRun(run, page) {
-  if (run === undefined) return h("p", { class: "quote" }, "Choose a run to look at its items.");
+  if (run === undefined) return h("p", { class: "quote" }, "Choose a run to see its items.");
   const open = ["waiting", "ready", "running"].includes(run.status);
   const finish = (call) => page.attempt(call).then(() => page.refresh("runs"));
   return h("section", { class: "entry", "aria-label": `Run ${run.flow}` },

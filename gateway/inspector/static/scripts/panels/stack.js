@@ -44,7 +44,7 @@ function showFlow(flow, isTop, course) {
       chip(flow.reason ? `${flow.state}: ${flow.reason}` : flow.state, flow.state)),
     course,
     slots.length ? h("dl", { class: "pairs" }, slots.map(([name, slot]) => [h("dt", {}, humanize(name)), h("dd", {}, showSlot(slot))])) : h("p", { class: "foot" }, "No slot is filled."),
-    flow.plan_id ? h("p", { class: "foot" }, "A step of the plan") : null,
+    flow.plan_id ? h("p", { class: "foot" }, "Plan step") : null,
     flow.interruption ? h("p", { class: "foot" }, `Interrupted: ${flow.interruption}`) : null,
     flow.started_at ? h("p", { class: "foot" }, `Since ${showTime(flow.started_at)}`) : null);
 }

@@ -81,7 +81,7 @@ function showCourse({ started_at: started, finished_at: finished, signals }) {
 
 /** Show a model's prompt and answer, if they are stored. */
 function showDialogue(messages, answer, key) {
-  if (messages === undefined) return h("p", { class: "quote" }, "Its prompt and answer aren't stored. Set PARLEY_KEEP_PROMPTS to store them.");
+  if (messages === undefined) return h("p", { class: "quote" }, "The call's prompt and answer aren't stored. Set PARLEY_KEEP_PROMPTS to store them.");
   return [
     quote("Prompt", messages, `prompt:${key}`),
     answer === null ? h("p", { class: "quote" }, "No answer.") : quote("Answer", [answer], `answer:${key}`),

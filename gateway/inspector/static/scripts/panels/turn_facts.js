@@ -10,7 +10,7 @@ export function showFacts({ turn, signals, started_at: started }) {
   const sum = (name) => calls.reduce((total, call) => total + (call[name] ?? 0), 0);
   const about = [
     showTime(started), showDuration(turn.duration_ms),
-    calls.length ? `${calls.length} model calls, ${showNumber(sum("tokens"))} tokens` : "No model call",
+    calls.length ? `${calls.length} model calls, ${showNumber(sum("tokens"))} tokens` : "No model calls",
     sum("cost_micros") ? showCost(sum("cost_micros")) : null,
   ];
   const refused = [...new Set(calls.map((call) => call.refused_by).filter(Boolean))];
@@ -31,7 +31,7 @@ export function showCalls({ turn, signals, effects, approvals }) {
       fold("Arguments", call.arguments, `call:${turn.turn_id}:${at}`))),
     ...effects.map((effect) => h("li", { class: "entry" },
       h("header", {}, h("h4", {}, `Side effect: ${humanize(effect.tool_id)}`), chip(effect.status)),
-      confirmed ? h("p", { class: "quote" }, "The user confirmed it in this turn.") : null,
+      confirmed ? h("p", { class: "quote" }, "The user confirmed the call in this turn.") : null,
       fold("Result", effect.result, `effect:${effect.fingerprint}`))),
     ...approvals.map((one) => h("li", { class: "entry" },
       h("header", {}, h("h4", {}, `Approval: ${humanize(one.tool_id)}`), chip(one.status)),
