@@ -130,7 +130,7 @@ class Ports:
         return Submitter(inbox=self.stores.inbox, scheduled=self.stores.scheduled, wakeup=self.shared.wakeup)
 
     async def probe(self) -> dict[str, str]:
-        """Return the stores that do not respond, with the reasons."""
+        """Return the reason for each store that does not respond, by store name."""
         pings = {"postgresql": partial(ping_schema, self.stores.database), "redis": self.shared.live.ping}
         found = await asyncio.gather(*(_complaint(ping) for ping in pings.values()))
         return {name: why for name, why in zip(pings, found, strict=True) if why is not None}
@@ -221,7 +221,7 @@ def _open_stores(database: Database, inbox: PostgresInbox) -> Stores:
 
 
 def _open_models(settings: Settings, redis: Redis, stack: AsyncExitStack) -> ModelPool:
-    """Return the configured models. Redis counts their costs across all processes."""
+    """Open the configured models. Their costs are counted in Redis, across all processes."""
 
     def record(signal: Signal) -> None:
         log_signal(signal)
@@ -242,7 +242,7 @@ def _open_models(settings: Settings, redis: Redis, stack: AsyncExitStack) -> Mod
 
 
 def render_told(domains: DomainRegistry, domain: str, told: Saying) -> str:
-    """Return a message in a domain's language. Only for messages without variables."""
+    """Return a message without variables in a domain's language."""
     return load_sayings(domains.language(domain))[told.code]
 
 
@@ -295,14 +295,14 @@ def make_services(loaded: LoadedDomain, ports: Ports) -> Services:
 
 
 def trained_models(settings: Settings) -> TrainedFiles | None:
-    """Return the stored trained classifiers, or None if no folder is configured."""
+    """Return the store of trained classifiers, or None if no folder is configured."""
     folder = settings.trained_folder
     return None if folder is None else TrainedFiles(folder)
 
 
 def build_agent(name: str, ports: Ports) -> TurnAgent:
     """Build a domain's agent with this process's stores. Raises ConfigurationError with all problems."""
-    # These imports are a fifth of all imports, and most processes build no agent.
+    # These imports make up a fifth of all imports, and most processes don't build an agent.
     from orchestrator.agent.build import build_agent as assemble_agent  # noqa: PLC0415
     from orchestrator.agent.modules import AgentPorts, MemoryPorts  # noqa: PLC0415
     from orchestrator.nlu.system1 import System1  # noqa: PLC0415

@@ -5,7 +5,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Final
 
-# Modules whose names differ from those of their packages.
+# Modules whose names differ from their packages' names.
 _PACKAGES: Final = {
     "jwt": "pyjwt",
     "kombu": "celery",
@@ -34,7 +34,7 @@ def needs_extra(extra: str) -> str:
 
 
 def explain_missing(error: BaseException) -> str | None:
-    """Return the install command if a missing extra caused the error, or None if the error has another cause."""
+    """Return a message with the install command if a missing extra caused the error; otherwise, return None."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ModuleNotFoundError) and cause.name and (extra := extra_of(cause.name)):

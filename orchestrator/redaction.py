@@ -22,7 +22,7 @@ _VALUE = rf"(?!{_SCHEMES}|(?:null|none|true|false)\b|\[secret\])[^\s\\'\",;&)}}\
 _SHAPES: Final = (
     # postgresql://user:password@host
     re.compile(r"(?P<kept>\b[a-z][a-z0-9+.-]*://[^\s/:@'\"]*:)[^\s/'\"]+(?=@)", re.IGNORECASE),
-    # Authorization: Basic …, and headers in the form of mappings and pairs
+    # Authorization: Basic …, and headers written as mappings or pairs
     re.compile(
         rf"(?P<kept>\bauthorization\b[\\'\"]*\s*[:=,]\s*{_QUOTES}(?:{_SCHEMES}\s+)?){_VALUE}", re.IGNORECASE
     ),

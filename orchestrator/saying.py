@@ -66,7 +66,7 @@ WordFor: TypeAlias = Callable[[str, Saying], str]
 
 
 def unworded(domain: str, told: Saying) -> str:
-    """Return the saying's detail, or its code and values. For stores that are used without RES."""
+    """Return the saying's detail, or its code and values, for stores that are used without RES."""
     del domain
     return str(told)
 

@@ -72,7 +72,7 @@ def drop_nul(written: str) -> str:
 
 
 def hash_json(value: Json, size: int = 16) -> str:
-    """Return a hexadecimal digest of `size` bytes that doesn't depend on the order of keys."""
+    """Return a hexadecimal digest of `size` bytes that doesn't depend on key order."""
     return blake2b(orjson.dumps(value, option=orjson.OPT_SORT_KEYS), digest_size=size).hexdigest()
 
 

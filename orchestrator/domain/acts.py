@@ -63,7 +63,7 @@ _OF_FAMILY: Mapping[Family, str] = {
 def propose_dax(
     acts: Mapping[str, Act], family: Family, name: Iterable[str], description: Iterable[str]
 ) -> str:
-    """Return a dax for a flow without a declared dax, from the acts in its name and description.
+    """Propose a dax for a flow that declares none, based on the acts in its name and description.
 
     Acts in the name come first. If no act is found, use the family's act, or the first of `acts` if the
     family's act is missing.
@@ -75,7 +75,7 @@ def propose_dax(
     if not found:
         names = {act.name: digit for digit, act in acts.items()}
         found = [names.get(_OF_FAMILY[family], next(iter(acts)))]
-    named = sorted(found[:MOST_OF_FLOW], key="0".__eq__)  # at the front, a zero would not count as an act
+    named = sorted(found[:MOST_OF_FLOW], key="0".__eq__)  # a leading zero would not count as an act
     return write_dax("".join(named))
 
 

@@ -123,7 +123,7 @@ def _parse(tag: str) -> Locale:
 
 
 def _with_words(numbers: Locale, language: str) -> Locale:
-    """Return the locale for names in `language`, with the territory of `numbers` if possible.
+    """Return the locale for names in `language`, with the `numbers` locale's territory if possible.
 
     Fall back to `numbers` if the language is unknown.
     """
@@ -164,7 +164,7 @@ def _is_known(language: str) -> bool:
 
 
 def language_in_use() -> str:
-    """Return the language of the running turn's answer."""
+    """Return the language in which the running turn answers."""
     forms = forms_in_use.get()
     return ENGLISH if forms is None else forms.language
 

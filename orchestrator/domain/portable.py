@@ -52,8 +52,7 @@ def find_refused(schema: JsonObject) -> list[str]:
 def simplify(schema: JsonObject) -> JsonObject:
     """Return a copy with plain keywords only, resolved references, and a type for each enum.
 
-    Keywords that any provider rejects are omitted, so that the copy accepts all values that the schema
-    accepts.
+    Keywords that some providers reject are omitted, so the copy accepts all values that the schema accepts.
     """
     definitions = {
         f"#/{place}/{name}": body

@@ -36,9 +36,9 @@ class Registry:
         return registry
 
     def learn(self, flow: BaseFlow) -> None:
-        """Replace the session's values with the values in a completed flow's outputs.
+        """Replace the session's entity values with those in a completed flow's outputs.
 
-        These outputs are removed from the flow, so that the values are stored only once.
+        Remove these outputs from the flow, so that the values are stored only once.
         """
         for output in dict.fromkeys(self._sources.values()):
             told = flow.take_back(output)

@@ -45,7 +45,7 @@ class Entry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
 
     def fill(self, record: type[Record], **more: Any) -> Record:
-        """Create a record from the fields with the same names. `more`: its other fields."""
+        """Create a record from this entry's fields with the same names. `more`: the record's other fields."""
         shared = {one.name for one in fields(record)} & type(self).model_fields.keys()
         return record(**{name: getattr(self, name) for name in shared} | more)
 

@@ -64,7 +64,7 @@ class ToolCall:
 
     @property
     def home(self) -> SessionId:
-        """Return the session that owns data without a user: the root of the fork tree, or this session."""
+        """Return the session that owns data if there is no user: the root of the fork tree, or this session."""
         return self.root or self.session_id
 
 

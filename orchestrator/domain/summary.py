@@ -38,7 +38,7 @@ def summarize(domain: Domain) -> list[FlowSummary]:
 
 
 def list_assumed(domain: Domain) -> dict[ToolId, tuple[str, ...]]:
-    """Return the default tags of remote tools, by tool."""
+    """Return the tags that Parley assumes for remote tools, by tool."""
     return {tool.tool_id: tool.assumed for tool in domain.tools.values() if tool.assumed}
 
 

@@ -92,7 +92,7 @@ class RowsSpec(Entry):
 
     @cached_property
     def cues(self) -> frozenset[str]:
-        """Return the words that start a comparison of rows: "cheaper", "less expensive"."""
+        """Return the first words of row comparisons such as "cheaper" or "less expensive"."""
         said = (words for one in self.fields.values() for words in (*one.less, *one.more))
         return frozenset(words.partition(" ")[0] for words in said)
 

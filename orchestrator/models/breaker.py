@@ -166,7 +166,7 @@ class Breaker:
 
     @property
     def never_answered(self) -> bool:
-        """Return True if requests have failed and the endpoint has not answered any request yet."""
+        """Return True if a request has failed and the endpoint has not answered any request yet."""
         return self._last is not None and not self._answered
 
     def view(self) -> CircuitView:
@@ -183,7 +183,7 @@ class Breaker:
         )
 
     def announce(self) -> None:
-        """Pass the current view to `on_change`, because the endpoint's profile has changed."""
+        """Pass the current view to `on_change`, after a change of the endpoint's profile."""
         self._on_change(self.view())
 
     @contextmanager

@@ -26,7 +26,7 @@ _NOTHING = Spent()
 
 class Tariff(Protocol):
     def of(self, usage: Usage) -> Spent:
-        """Return the total tokens of `usage` and their cost."""
+        """Return the total tokens in `usage` and their cost."""
         ...
 
 

@@ -87,7 +87,7 @@ class CallContext:
         return replace(self, flow=flow)
 
     def within(self, seconds: float, clock: Callable[[], float]) -> "CallContext":
-        """Return a context whose deadline is in at most `seconds`."""
+        """Return a context whose deadline is at most `seconds` from now."""
         latest = clock() + seconds
         return (
             self if self.deadline is not None and self.deadline <= latest else replace(self, deadline=latest)
@@ -150,7 +150,7 @@ class ModelCaller:
     ) -> AsyncGenerator[ChatDelta, None]:
         """Stream an answer.
 
-        Raises the errors of `complete`. An answer that has begun to arrive is not requested again.
+        Raises the same errors as `complete`. An answer that has begun to arrive is not requested again.
         """
         choices = self._choices(request)
         has_begun = False
@@ -178,8 +178,8 @@ class ModelCaller:
     ) -> ChatReply:
         """Return a complete answer, and publish its tool calls while they stream.
 
-        If the stream breaks off within the answer, request the answer again without streaming, unless the
-        error is final.
+        If the stream breaks off mid-answer, request the answer again without streaming, unless the error is
+        final.
         """
         text, finish_reason, usage, opaque = "", FinishReason.STOP, None, None
         calls: dict[int, ToolCall] = {}

@@ -81,7 +81,7 @@ class ModelConfig:
         return self.max_tokens_per_prompt.get(prompt.id) or prompt.max_tokens or self.max_tokens
 
     def effort_for(self, prompt: Prompt) -> Effort | None:
-        """Return the reasoning effort, with the same precedence as `tokens_for`."""
+        """Return the reasoning effort, if any, with the same precedence as in `tokens_for`."""
         return self.effort_per_prompt.get(prompt.id) or prompt.effort or self.effort
 
 

@@ -340,7 +340,7 @@ class PromptEngineer:
 
     @contextmanager
     def _recorded(self, prompt: Prompt, call: CallContext) -> Generator[CallLog, None, None]:
-        """Record one signal for the block, even if the block fails."""
+        """Record one signal for the block's model call, even if the call fails."""
         log = CallLog()
         started = self._pacing.clock()
         outcome = "answered"

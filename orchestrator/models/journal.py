@@ -38,7 +38,7 @@ class CallJournal:
     async def once(self, prompt_id: str, question: Json, run: Callable[[], Awaitable[Json]]) -> Json:
         """Return the recorded answer to a question, or request and record an answer.
 
-        `question`: identifies the call by its content. Raises the errors of `run` and of the journal.
+        `question`: identifies the call by its content. Raises errors from `run` and the journal.
         """
         digest = blake2b(encode_data(question).encode(errors="surrogatepass"), digest_size=12).hexdigest()
         name = f"{KIND}:{prompt_id}:{digest}"

@@ -106,7 +106,7 @@ def _carried(request: ChatRequest) -> Iterator[RequestField]:
 
 
 def describe(profile: EndpointProfile) -> tuple[str, ...]:
-    """Return the features that an endpoint rejected, for display."""
+    """Return descriptions of the features that an endpoint rejected."""
     said = sorted(field.value for field in profile.refused)
     if profile.output is not OutputMode.SCHEMA:
         said.append(f"output by {profile.output.value}")

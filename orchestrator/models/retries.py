@@ -36,7 +36,7 @@ class RetryPolicy:
         in_time: Callable[[float], bool],
         may_retry: Callable[[], bool],
     ) -> AsyncRetrying:
-        """Return an iterator over the attempts at one model. The last error is raised unchanged.
+        """Return an iterator over the attempts to call one model. The last error is raised unchanged.
 
         Args:
             sleep: waits for a number of seconds.

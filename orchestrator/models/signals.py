@@ -26,7 +26,7 @@ def call_signal(
     *,
     with_contents: bool = False,
 ) -> Signal:
-    """Return the signal of a model call.
+    """Return the signal for a model call.
 
     `outcome`: ``answered``, or the code or type of the final error. `with_contents`: include the last request
     and answer, with secrets removed.

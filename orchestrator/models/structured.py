@@ -128,7 +128,7 @@ def validate_tools(
         return early
     calls: list[ToolRequest] = []
     for call in reply.tool_calls:
-        # Some models qualify names, for example `functions.search`.
+        # Some models qualify tool names, for example `functions.search`.
         name = call.name if call.name in shapes else _QUALIFIER.sub("", call.name)
         if name not in shapes:
             offered = ", ".join(tool.name for tool in tools)

@@ -152,7 +152,7 @@ def _take(read: Prompt | tuple[Problem, ...], prompts: dict[str, Prompt], proble
 
 
 def _replace_prompt(name: str, source: str, known: Mapping[str, Prompt]) -> Prompt | tuple[Problem, ...]:
-    """Parse a prompt that replaces a built-in prompt and receives the same variables."""
+    """Parse a prompt that replaces a built-in prompt. The new prompt receives the same variables."""
     read = parse_prompt(name, source)
     if not isinstance(read, Prompt):
         return read

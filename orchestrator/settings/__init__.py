@@ -51,7 +51,7 @@ NO_STORES = {"DATABASE_URL": "postgresql://", "REDIS_URL": "redis://"}
 """Placeholder store URLs, for commands that need only other settings."""
 
 
-# Variables that Parley shares with other programs.
+# Variables that other programs also use.
 _SHARED = ("DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 
 
@@ -244,7 +244,7 @@ class Settings(BaseSettings):
 
 
 def known_secrets(settings: Settings) -> frozenset[str]:
-    """Return the secrets of this process, which must not appear in logs."""
+    """Return the process's secrets, which must not appear in logs."""
     endpoints = (endpoint.api_key for endpoint in settings.model_endpoints.values())
     keys = (settings.openai_api_key, settings.jwt_key, *endpoints)
     found = {key.get_secret_value() for key in keys if key is not None}
@@ -258,7 +258,7 @@ def known_secrets(settings: Settings) -> frozenset[str]:
 
 @cache
 def load_settings() -> Settings:
-    """Return the settings of this process, which are read only once.
+    """Return the process's settings, which are read only once.
 
     Raises ConfigurationError with all missing and invalid variables.
     """

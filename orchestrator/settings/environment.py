@@ -19,7 +19,7 @@ _SECRETS = (
     "PARLEY_API_KEY",
     "FLOWER_BASIC_AUTH",
 )
-# Names of variables with secrets, including the secrets of tools.
+# Names of variables that contain secrets, including tools' secrets.
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD)$")
 
 
@@ -50,7 +50,7 @@ def read_secret_file(name: str) -> str | None:
 
 
 def environment_secrets() -> frozenset[str]:
-    """Return all secrets in the environment, even if a file that contains a secret cannot be read."""
+    """Return the secrets in the environment, including those in files if all files can be read."""
     try:
         environment = read_environment()
     except ConfigurationError:

@@ -43,9 +43,9 @@ def _add_trace(_logger: Any, _method: str, event: EventDict) -> EventDict:
 
 
 def _render_errors(_logger: Any, _method: str, event: EventDict) -> EventDict:
-    """Replace errors with their type and traceback, but keep the messages of Parley's own errors.
+    """Replace errors with their types and tracebacks, but keep the messages of Parley's own errors.
 
-    Messages of other errors can contain text from users or tools, or a URL with its password.
+    Other errors' messages can contain text from users or tools, or a URL with a password.
     """
     error = _error_of(event.pop("exc_info", None))
     if error is not None:
@@ -111,7 +111,7 @@ def _lines_of(error: BaseException) -> Generator[str]:
 
 
 def _is_logged(record: logging.LogRecord) -> bool:
-    """Return False for libraries' records below INFO, which can quote content, and for all records of `CARRIERS`."""
+    """Return False for libraries' records below INFO, which can quote content, and for all records from `CARRIERS`."""
     library = record.name.partition(".")[0]
     if library in OURS:
         return True
@@ -119,7 +119,7 @@ def _is_logged(record: logging.LogRecord) -> bool:
 
 
 def _hide(_logger: Any, _method: str, line: Any) -> str:
-    """Hide secrets in the rendered line, because libraries may log their configuration."""
+    """Hide secrets in the rendered line, because libraries may log configuration values."""
     return hide_secrets(line)
 
 
@@ -150,7 +150,7 @@ _print_until_set_up()
 
 
 def set_up_logging(level: int | str = logging.INFO, secrets: frozenset[str] = frozenset()) -> None:
-    """Route all logs and unhandled errors of this process through structlog.
+    """Route all of this process's logs and unhandled errors through structlog.
 
     `level`: a number, or a name in capitals. `secrets`: texts that must not appear in logs.
     """

@@ -83,7 +83,7 @@ def keep_for_turn(turn_id: TurnId, kept: list[Signal]) -> None:
 def keep(signal: Signal) -> None:
     """Append a signal to the list that `keep_for_turn` set for its turn. Other turns' signals are ignored.
 
-    For components that can't access the turn's data.
+    Use this from components that can't access the turn's data.
     """
     at_work = _turn.get()
     if at_work is not None and at_work[0] == signal.turn:

@@ -37,10 +37,10 @@ class _State:
 
 
 def set_up_tracing(role: str, environment: Mapping[str, str]) -> bool:
-    """Export spans by OTLP over HTTP if an environment variable of OpenTelemetry names an endpoint.
+    """Export spans by OTLP over HTTP if an OpenTelemetry environment variable specifies an endpoint.
 
-    Return True if spans are exported. The service name is ``parley-`` and `role`, unless OTEL_SERVICE_NAME
-    is set.
+    Return True if spans are exported. The service name is ``parley-`` followed by `role`, unless
+    OTEL_SERVICE_NAME is set.
     """
     address = environment.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or environment.get(
         "OTEL_EXPORTER_OTLP_ENDPOINT"
@@ -95,14 +95,14 @@ def turn_span(
 def note_failure(kind: str) -> None:
     """Mark the current span as failed, although no error leaves its block.
 
-    `kind`: an error code or type. Error messages can contain users' text.
+    `kind`: an error code or type, but not a message, which can contain users' text.
     """
     if _State.tracer is not None:
         trace.get_current_span().set_status(trace.StatusCode.ERROR, kind)
 
 
 def note_accepted(turn_id: TurnId, session_id: str) -> None:
-    """Start a turn's trace when the turn is accepted, linked to the request that submitted it."""
+    """Start an accepted turn's trace, linked to the request that submitted the turn."""
     if _State.tracer is None:
         return
     root = root_of(turn_id)
@@ -117,7 +117,7 @@ def note_accepted(turn_id: TurnId, session_id: str) -> None:
 
 
 def root_of(turn_id: TurnId) -> SpanContext:
-    """Return the context of the root span of a turn's trace, derived from the turn ID."""
+    """Return the context of a turn's root span, derived from the turn ID."""
     digest = hashlib.blake2b(turn_id.encode(), digest_size=24).digest()
     return SpanContext(
         trace_id=int.from_bytes(digest[:16]),

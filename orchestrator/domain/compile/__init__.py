@@ -152,7 +152,7 @@ def _name_intents(ontology: OntologyFile, file: SourceFile, problems: Problems) 
 def _assign_policies(
     ontology: OntologyFile, specs: Mapping[Dact, FlowSpec], sources: DomainSources, problems: Problems
 ) -> dict[Dact, type]:
-    """Return the policy classes by flow name. A policy names its flow in `dact`, or a flow names its policy."""
+    """Return the policy classes by flow name. A policy's `dact` names its flow, or a flow names its policy."""
     by_name = {code.cls.__name__: code for code in sources.policies}
     assigned: dict[Dact, PolicyCode] = {}
     for code in sources.policies:

@@ -162,7 +162,7 @@ def _by_pattern(entry: SlotTypeEntry) -> Callable[[Json, SlotSpec], Verdict]:
         article, _, noun = spec.description.partition(" ")
         is_name = (
             article == "the" and noun.count(" ") <= 1
-        )  # "the flight that you want" is too long for a name
+        )  # "the flight that you want" is too long to be a name
         name = noun.replace("_", " ") if is_name else spec.label
         return Rejected(say("not_of_pattern", slot=name, wanted="" if is_told else entry.description))
 

@@ -74,7 +74,7 @@ def compile_flows(
 def check_dax(
     dact: str, entry: FlowEntry, vocabulary: Vocabulary, file: SourceFile, problems: Problems
 ) -> str:
-    """Return a flow's declared dax, or a proposed dax. Report an invalid dax, and return an empty string for it."""
+    """Return a flow's declared dax, or propose one. Report an invalid dax, and return an empty string for it."""
     acts = vocabulary.acts
     if entry.dax is None:
         family = vocabulary.intents.get(entry.intent or "", Family.CONVERSE)
@@ -96,7 +96,7 @@ def check_dax(
 def add_edges(spec: FlowSpec, flows: Iterable[FlowSpec], tools: Mapping[ToolId, ToolSpec]) -> FlowSpec:
     """Return `spec` with its edge flows.
 
-    Default: up to three look-ups that share at least two acts with the flow (FS-5).
+    Default: up to three lookups that share at least two acts with the flow (FS-5).
     """
     if spec.edge_flows or spec.family in _WITHOUT_EDGES:
         return spec
@@ -167,7 +167,7 @@ class _FlowCheck:
             self._add(("mode",), f"mode skill needs skills/{self.dact}/SKILL.md")
 
     def _check_changes(self, flows: Collection[str]) -> None:
-        """Check that `changes` names another flow, and that this flow asks for confirmation."""
+        """Check that `changes` names another flow, and that this flow or a tool of it asks for confirmation."""
         changes = self.entry.changes or ""
         tools = [self.vocabulary.tools.get(ToolId(use.tool_id or "")) for use in self.entry.tools]
         if changes == self.dact:
@@ -276,7 +276,7 @@ class _FlowCheck:
             )
 
     def specify(self, dax: str, recipe: tuple[RecipeStep, ...] = ()) -> FlowSpec:
-        """Return the flow's specification, which is meaningful only if there are no problems."""
+        """Return the flow's specification, which is valid only if there are no problems."""
         entry = self.entry
         return entry.fill(
             FlowSpec,

@@ -78,7 +78,7 @@ class Problems:
     def check_schema(self, file: SourceFile, path: Path, schema: JsonObject) -> bool:
         """Return whether `schema` is a valid JSON Schema for an object, and report a problem if it isn't."""
         if not _JSON_SCHEMA.is_valid(schema):
-            # jsonschema is slow to import and to run, but its messages are good
+            # jsonschema is slow to import and run, but its messages are good
             from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415
 
             try:
@@ -96,8 +96,8 @@ class Problems:
     ) -> Model:
         """Validate `body` at `path` of `file`.
 
-        Report invalid parts. Replace them with values from `fallback`, or remove them if `fallback` lacks the
-        values.
+        Report invalid parts, and replace them with values from `fallback`, or remove them if `fallback` has no
+        value for them.
         """
         empty: JsonObject = {}
         body = copy.deepcopy(empty if body is None else body)

@@ -102,7 +102,7 @@ def _check_code(
 def _check_portable(
     skill: SkillSpec, file: SourceFile, tools: Mapping[ToolId, ToolSpec], problems: Problems
 ) -> None:
-    """Report tool schemas that would make a model provider reject the skill's requests."""
+    """Report schemas that would make a model provider reject the skill's requests."""
     for name in skill.tools:
         for keyword in find_refused(tools[name].input_schema) if name in tools else ():
             problems.add(

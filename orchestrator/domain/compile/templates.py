@@ -16,7 +16,7 @@ _OUTSIDE = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)
 
 
 def check_templates(templates: Mapping[str, str], flows: Mapping[str, FlowEntry], problems: Problems) -> None:
-    """Report problems that would make an answer fall back to the base template."""
+    """Report template problems that would make an answer fall back to the base template."""
     environment: Any = SandboxedEnvironment()
     environment.filters.update(dict.fromkeys(TEMPLATE_FILTERS, str))
     used_by_name: tuple[tuple[str, type, Collection[str]], ...] = (
@@ -43,7 +43,7 @@ def check_templates(templates: Mapping[str, str], flows: Mapping[str, FlowEntry]
 
 
 def _check_variables(tree: Any, slots: list[str], file: SourceFile, problems: Problems) -> None:
-    """Report unknown variables, and slots that the flow does not have."""
+    """Report unknown variables, and slots that the flow doesn't have."""
     undeclared = find_undeclared_variables(tree) - TEMPLATE_VARIABLES - {*tree.environment.globals}
     for used in tree.find_all(nodes.Name):
         if used.name in undeclared:

@@ -192,7 +192,7 @@ def _can_be_made(service: type) -> bool:
 
 
 def _unfit(method: Callable[..., Any], schema: JsonObject) -> list[str]:
-    """Return a message for each input that the method doesn't accept, and each parameter that no input provides."""
+    """Return a message for each input the method doesn't accept, and each parameter that no required input provides."""
     parameters = list(inspect.signature(method).parameters.values())[1:]
     if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
         return []
