@@ -63,7 +63,7 @@ class TurnTranslator:
             yield from self._start_call(event.payload["tool_id"])
 
     def at_end(self, turn: JsonObject) -> Iterator[BaseEvent]:
-        """Translate a finished turn: the results of its calls, the rest of its reply, and its state."""
+        """Translate a finished turn: its call results, the rest of its reply, and its state."""
         for call in turn["tools"]:
             yield from self._end_call(call["tool_id"], call)
         for call_id, _ in self._started:

@@ -23,7 +23,7 @@ class KnownFlows:
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """The flows, except flows in invalid files. Workers report the problems of invalid files."""
+        """The flows, except those in invalid files. Workers report the problems with these files."""
         if self._given is not None:
             return self._given
         own = [import_internal_flows(folder, Problems()) for folder in served_folders(self._domain)]

@@ -29,7 +29,7 @@ async def open_dependencies(
 ) -> AsyncGenerator[Dependencies]:
     """Open the ports and yield the dependencies, even if the stores don't respond yet.
 
-    `flows`: background flows to use. Default: Parley's flows and the configured domains' flows.
+    `flows`: background flows to use. Default: Parley's own and those of the configured domains.
     """
     async with open_ports(settings, tenant_bound=settings.row_security) as ports:
         yield Dependencies(

@@ -50,7 +50,7 @@ def _find_offenders(predecessors: Predecessors, place: str) -> list[tuple[str, P
 def sort_out(
     flows: Iterable[type[InternalFlow]], tools: Collection[str] | None
 ) -> tuple[list[type[InternalFlow]], dict[str, list[Problem]]]:
-    """Return the valid flows, and the problems of the invalid flows, by flow name (IF-15).
+    """Return the valid flows, and the problems with the invalid ones, by flow name (IF-15).
 
     Flows that depend on an invalid flow, and further definitions of the same name, are also invalid. `tools`:
     names of the available tools, or None to accept any tool.

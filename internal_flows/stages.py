@@ -64,7 +64,7 @@ class Options:
 
 
 def _whole(value: Json) -> Any:
-    """Return a whole float as an integer, because JSON does not distinguish them."""
+    """Return a float without a fraction as an integer, because JSON does not distinguish the two."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

@@ -112,7 +112,7 @@ def _configuration(settings: Settings, broker_url: str) -> dict[str, Any]:
 
 
 def _follow_celery(worker: WorkerLifecycle, secrets: frozenset[str]) -> None:
-    """Connect logging and the worker's lifecycle to Celery's signals. `secrets`: texts to hide in logs."""
+    """Connect logging and the worker's lifecycle to Celery's signals. `secrets`: strings to hide in logs."""
 
     def on_logging(loglevel: int | str = "INFO", **_: Any) -> None:
         set_up_logging(loglevel, secrets)

@@ -31,7 +31,7 @@ class Heartbeat:
         self._failed = False
 
     def note(self, condition: Condition, why: object = None) -> None:
-        """Set the condition for later beats, and log a change."""
+        """Set the condition for later beats, and log any change."""
         if condition is not self._condition:
             _log.warning("The readiness of this process changed.", condition=condition.value, why=why)
         self._condition = condition

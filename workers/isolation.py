@@ -162,8 +162,8 @@ class _Relay:
         self._reports = reports
 
     def began(self, session_id: SessionId, work: Work) -> None:
-        # Without the contents, the report is small enough for one atomic write to the pipe, so the worker
-        # never blocks on an incomplete report.
+        # Without the turn's contents, the report is small enough for one atomic write to the pipe, so the
+        # worker never blocks on an incomplete report.
         self._report("began", session_id, replace(work, input=TurnInput(), steps=(), failure=None))
 
     def ended(self, session_id: SessionId, turn_id: TurnId, status: TurnStatus) -> None:

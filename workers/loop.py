@@ -27,7 +27,7 @@ _T = TypeVar("_T")
 
 
 def collect_seldom() -> None:
-    """Collect garbage less often, because collection takes a fifth of turns' CPU time by default.
+    """Collect garbage less often, because it takes a fifth of the turns' CPU time by default.
 
     The existing objects, about 300,000, are permanent and never scanned again. A turn creates a few thousand
     objects, and reference counting frees nearly all of them.

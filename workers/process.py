@@ -379,7 +379,7 @@ def _required(part: T | None) -> T:
 
 
 def _off(executor: RunExecutor | None) -> list[str]:
-    """Return the problems of disabled background flows."""
+    """Return the problems that disable background flows."""
     off = {} if executor is None else executor.catalogue.off
     return [str(problem) for problems in off.values() for problem in problems]
 

@@ -236,7 +236,7 @@ class Submissions:
         return None
 
     async def cancel(self, arguments: JsonObject, task: BrokerTask) -> JsonObject | None:
-        """Cancel a turn, and return its end and its side effects.
+        """Cancel a turn, and return the turn with its side effects.
 
         If the turn is running, the task ends when the turn stops, but at the latest after the wait.
         """

@@ -80,7 +80,7 @@ async def _unfinished(turns: TurnServices, caller: Caller, session_id: SessionId
 async def list_repairs(
     session_id: SessionId, sessions: TheSessions, turns: TheTurns, approvals: TheApprovals, caller: TheCaller
 ) -> Trouble:
-    """Return a session's problems, unfinished work and applicable repairs. Only operators can call this."""
+    """Return a session's problems, unfinished work and applicable repairs. For operators only."""
     place = await _look(sessions, caller, session_id)
     waiting = await approvals.list(caller.tenant_id, session_id=session_id, status=ApprovalStatus.PENDING)
     unfinished = await _unfinished(turns, caller, session_id)
@@ -112,7 +112,7 @@ async def list_repairs(
 async def preview_repairs(
     session_id: SessionId, body: WantedRepairs, sessions: TheSessions, turns: TheTurns, caller: TheCaller
 ) -> Preview:
-    """Return the expected changes and user messages of repairs, and the reasons for rejecting the repairs."""
+    """Return what repairs would change and tell the user, and any reasons for rejecting them."""
     place = await _look(sessions, caller, session_id)
     about: JsonObject = {"session_id": session_id, "epoch": place.epoch}
     if (urgent := _find_urgent(body)) is not None:
@@ -141,7 +141,7 @@ def _find_urgent(body: WantedRepairs) -> Urgent | None:
 async def _find_obstacle(
     turns: TurnServices, caller: Caller, session_id: SessionId, urgent: Urgent
 ) -> list[str]:
-    """Return why an immediate repair is impossible, as a list of one reason, or an empty list."""
+    """Return why an immediate repair is impossible, as a list of one reason, or an empty list if it is possible."""
     unfinished = await _unfinished(turns, caller, session_id)
     if isinstance(urgent, Release):
         running = any(turn.status is TurnStatus.RUNNING for turn in unfinished)
@@ -171,7 +171,7 @@ async def make_repairs(
     response: Response,
     wait: Wait = None,
 ) -> Repaired:
-    """Apply repairs as a turn of the session, recorded with operator and reason. A rollback undoes the repairs.
+    """Apply repairs as a turn of the session, recorded with the operator and the reason. A rollback undoes the repairs.
 
     Repairs are rejected if the session has changed since `epoch`, or if they would make its state invalid. A
     repeated request returns the first result.

@@ -44,7 +44,7 @@ Name = Annotated[str, StringConstraints(max_length=128, pattern=r"^[A-Za-z0-9_][
 async def list_evaluations(
     operations: TheOperations, tenant: TheTenant, domain: Name | None = None
 ) -> list[JsonObject]:
-    """List the latest evaluation runs of one or all domains, newest first."""
+    """List the latest evaluation runs of one domain or all domains, newest first."""
     return await asyncio.to_thread(_list, operations.evaluations, domain or "*", tenant)
 
 
@@ -52,7 +52,7 @@ async def list_evaluations(
 async def show_evaluation(
     domain: Name, run: Name, operations: TheOperations, tenant: TheTenant
 ) -> JsonObject:
-    """Return an evaluation run with every turn's message, component, answer and problems."""
+    """Return an evaluation run with each turn's message, deciding component, answer and problems."""
     return await asyncio.to_thread(_read, operations.evaluations, domain, run, tenant)
 
 
@@ -60,13 +60,13 @@ async def show_evaluation(
 async def list_replays(
     operations: TheOperations, tenant: TheTenant, domain: Name | None = None
 ) -> list[JsonObject]:
-    """List the latest replays of one or all domains, newest first."""
+    """List the latest replays of one domain or all domains, newest first."""
     return await asyncio.to_thread(_list, operations.evaluations, f"{domain or '*'}/replays", tenant)
 
 
 @router.get("/replays/{domain}/{replay}", responses=documented(Report))
 async def show_replay(domain: Name, replay: Name, operations: TheOperations, tenant: TheTenant) -> JsonObject:
-    """Return a replay. Each turn that differs has its message, and each aspect before and after."""
+    """Return a replay. Each turn that differs includes its message, and both values of each differing aspect."""
     return await asyncio.to_thread(_read, operations.evaluations, f"{domain}/replays", replay, tenant)
 
 

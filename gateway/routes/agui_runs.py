@@ -94,7 +94,7 @@ class _Run:
         return props if is_object(props) else {}
 
     async def submit(self) -> list[TurnId]:
-        """Submit the last message if it is a text of the user. Return a list with the turn's ID, or an empty list."""
+        """Submit the last message if it is text from the user. Return a list with the turn's ID, or an empty list."""
         last = self.given.messages[-1] if self.given.messages else None
         text = _text_of(last) if isinstance(last, UserMessage) else ""
         if not text.strip():

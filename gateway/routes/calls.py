@@ -30,8 +30,8 @@ async def answer_call(
 ) -> AnsweredCall:
     """Submit the result of a deferred tool call.
 
-    The flow continues in a turn, and repeated requests return the same turn. The tool received this URL with
-    the call, and needs no other credentials.
+    The flow resumes in a new turn, and repeated requests return the same turn. The tool received this URL
+    with the call, and needs no other credentials.
     """
     tenant_id = TenantId(tenant)
     acting_tenant.set(tenant_id)

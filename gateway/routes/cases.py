@@ -20,9 +20,10 @@ router = APIRouter(prefix="/v1", tags=["operate"])
 async def make_test_case(
     turn_id: TurnId, turns: TheTurns, sessions: TheSessions, feedback: TheFeedback, tenant: TheTenant
 ) -> JsonObject:
-    """Return a test case for `parley eval` with the session up to the turn. Only operators can call this.
+    """Return a test case for `parley eval` with the session up to the turn. For operators only.
 
-    The turn's expectations come from feedback, and are empty without feedback. Secrets are hidden.
+    The turn's expectations come from feedback, and are empty without feedback. Recognized secrets are
+    redacted.
     """
     record = await turns.inbox.turn(tenant, turn_id)
     session = await sessions.store.get(tenant, record.session_id)

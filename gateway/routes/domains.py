@@ -10,7 +10,7 @@ router = APIRouter(prefix="/v1/domains", tags=["sessions"])
 
 @router.get("/{domain}/flows")
 async def list_flows(domain: Identifier, sessions: TheSessions) -> list[FlowOutline]:
-    """List a domain's flows, with their slots and tools in the order of use."""
+    """List a domain's flows, with each flow's slots and tools in order of use."""
     if domain not in sessions.domains.names():
         raise NotFound("domain", domain)
     return [

@@ -35,7 +35,7 @@ async def send_event(
 ) -> Scheduled:
     """Start the flow that handles the event, now or at `not_before`.
 
-    A repeated idempotency key returns the first event.
+    A request with the same idempotency key returns the first event.
     """
     if key and body.idempotency_key and key != body.idempotency_key:
         raise Refused("The header and the body have different idempotency keys; send only one.")

@@ -79,7 +79,7 @@ async def read_frame_page(
     sessions: TheSessions,
     tenant: TheTenant,
 ) -> JsonObject:
-    """Return a page of a frame's table. `number`: starts at 1. The block's `page_rows` sets the rows per page."""
+    """Return a page of a frame's table. Pages are numbered from 1. The block's `page_rows` sets the rows per page."""
     session = await sessions.store.get(tenant, session_id)
     frame = await sessions.archive.frame(tenant, session_id, frame_id)
     return await sessions.pages.page(

@@ -22,7 +22,7 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"])
 async def start_run(body: NewRunBody, runs: TheRuns, sessions: TheSessions, tenant: TheTenant) -> StartedRun:
     """Start a flow, or all flows of a trigger. The response is sent after the runs are stored.
 
-    If a run of the flow is already active for the session, the response names this run.
+    If the session already has an active run of the flow, the response contains its ID.
     """
     session_id = None if body.session_id is None else SessionId(body.session_id)
     if session_id is not None:
@@ -82,7 +82,7 @@ async def cancel_run(run_id: str, runs: TheRuns, tenant: TheTenant) -> RunRecord
 
 @router.post("/{run_id}/redo", status_code=HTTPStatus.ACCEPTED)
 async def redo_run(run_id: str, runs: TheRuns, tenant: TheTenant) -> StartedRun:
-    """Rerun a run's flow with the inputs and options of its first run.
+    """Rerun a run's flow with the inputs and options of the first run in its chain.
 
     Returns 409 while the run or one of its reruns is unfinished, or another run of the flow is active.
     """

@@ -105,7 +105,7 @@ async def read_history(
 async def read_effects(
     session_id: SessionId, sessions: TheSessions, tenant: TheTenant, limit: Limit = 200
 ) -> list[LedgerEntry]:
-    """List the side effects of the session's tool calls, oldest first."""
+    """List the side effects of the session's tool calls, least recently changed first."""
     return await sessions.effects.list(tenant, session_id, limit=limit)
 
 

@@ -38,7 +38,7 @@ async def search_turns(
     before: Annotated[Text, Query(description="`next` from the previous page.")] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> FoundTurns:
-    """Search turns across sessions by words and quality, newest first. Only operators can call this.
+    """Search turns across sessions by words, quality and cost, newest first. For operators only.
 
     A request examines up to 2,000 turns, so a page can be short or empty before the end. Continue with `next`.
     """
@@ -68,7 +68,7 @@ async def search_turns(
 
 @router.get("/days")
 async def count_turns_by_day(turns: TheTurns, caller: TheCaller, days: Days = 14) -> list[DayOfTurns]:
-    """Return turn counts, median run times and costs per UTC day, oldest day first. Only operators can call this.
+    """Return turn counts, median run times and costs per UTC day, oldest day first. For operators only.
 
     Only the newest 20,000 turns are counted.
     """
@@ -81,7 +81,7 @@ async def count_turns_by_day(turns: TheTurns, caller: TheCaller, days: Days = 14
 async def count_turns_by_user(
     turns: TheTurns, caller: TheCaller, days: Days = 7, limit: Annotated[int, Query(ge=1, le=200)] = 20
 ) -> list[TurnsOfUser]:
-    """Return turn counts and costs per user, most expensive user first. Only operators can call this.
+    """Return turn counts and costs per user, most expensive user first. For operators only.
 
     Only the newest 20,000 turns are counted.
     """

@@ -98,7 +98,7 @@ async def show_turn(
 async def read_turn_journal(
     turn_id: TurnId, turns: TheTurns, sessions: TheSessions, tenant: TheTenant
 ) -> JsonObject:
-    """Return a turn's model and tool calls, and its signals. Only operators can call this.
+    """Return a turn's model and tool calls, and its signals. For operators only.
 
     Signals report predictions, checks, calls, recoveries and templates. They are stored when the turn ends.
     """

@@ -53,7 +53,7 @@ async def close_webhook(webhook_id: str, webhooks: TheWebhooks, tenant: TheTenan
 async def retry_webhook(
     webhook_id: str, webhooks: TheWebhooks, tenant: TheTenant, session_id: SessionId | None = None
 ) -> responses.RetriedFeeds:
-    """Retry a webhook's failing feeds immediately, of one session or all sessions.
+    """Retry a webhook's failing feeds immediately, for one session or all sessions.
 
     `feeds`: number of retried feeds.
     """

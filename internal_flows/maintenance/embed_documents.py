@@ -40,7 +40,7 @@ class EmbedDocuments(InternalFlow):
         return before_all_response(inputs=inputs, data={"full": len(due) == BATCH})
 
     async def data(self, run: RunContext, item: ToEmbed) -> Any:
-        """Skip documents of other tenants, except in scheduled runs."""
+        """Skip other tenants' documents, except in scheduled runs."""
         foreign = item.tenant_id not in {None, run.tenant_id} and "job" not in run.parameters
         return skip("The document belongs to another tenant.") if foreign else item
 

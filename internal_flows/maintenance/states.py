@@ -150,7 +150,7 @@ class RepairState(_Proposing):
         return before_all_response(inputs=found)
 
     async def data(self, run: RunContext, item: Found | BrokenRows) -> Any:
-        """Record and skip new findings. Return known findings to propose them, except in a dry run."""
+        """Record and skip new findings. Return known findings, so that the run repairs them, except in a dry run."""
         pad, kind = run.tools["scratchpad"], type(item).__name__
         entry_id, told = f"{self.name}:{kind}", item.model_dump(mode="json")
         noted = await pad.read(

@@ -91,8 +91,8 @@ class DistilPreferences(InternalFlow):
 def find_habits(uses: list[SlotUse], seen: int, share: float, origin: JsonObject) -> list[Preference]:
     """Return a rule with the key ``dact.slot`` for each slot that usually has the same value.
 
-    The value must occur at least `seen` times, and in at least the share `share` of the slot's uses. `uses`:
-    grouped by slot, with the most frequent value first. `origin`: facts to add to each rule's origin.
+    The value must occur at least `seen` times, and in at least the fraction `share` of the slot's uses.
+    `uses`: grouped by slot, with the most frequent value first. `origin`: facts to add to each rule's origin.
     """
     habits: list[Preference] = []
     for (dact, slot), group in groupby(uses, key=lambda use: (use.dact, use.slot)):

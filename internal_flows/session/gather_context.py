@@ -147,7 +147,7 @@ async def _search_notes(run: RunContext, question: ContextQuestion) -> list[Find
 
 
 def _search_tasks(tasks: list[JsonObject], question: ContextQuestion) -> list[Finding]:
-    """Return values of the requested slots from earlier tasks. Newer tasks score higher."""
+    """Return the requested slots' values from earlier tasks. Newer tasks score higher."""
     found: list[Finding] = []
     for age, task in enumerate(tasks):
         values = _pick({**task["slots"], **task["outputs"]}, question)
@@ -166,7 +166,7 @@ def _search_turns(lines: list[str], question: ContextQuestion) -> list[Finding]:
 
 
 async def _search_collections(run: RunContext, question: ContextQuestion) -> list[Finding]:
-    """Return the matching rows of the configured collections, without other users' rows."""
+    """Return the matching rows from the configured collections, except other users' rows."""
     found: list[Finding] = []
     collections: Mapping[str, Any] = run.config.get("collections", {})
     for name, labels in collections.items():
@@ -217,7 +217,7 @@ def _pick(body: Json, question: ContextQuestion) -> JsonObject:
 
 
 def _fit(text: str, question: ContextQuestion) -> float:
-    """Return the number of the question's words that occur in a text."""
+    """Return how many of the question's words occur in a text."""
     return float(len(_words_of(question) & find_words(text.replace("_", " "))))
 
 

@@ -98,7 +98,7 @@ def find_cause(entry: Entry, known: float, bars: Bars) -> Cause | None:
     """Return why an entry is worth keeping, or None if it isn't.
 
     Args:
-        entry: an entry from `select`. Without a salience in its data, it is not salient.
+        entry: an entry from `select`. An entry without a salience in its data is not salient.
         known: the share of the entry that is already known, from 0 to 1. The rest is its surprise.
         bars: the thresholds.
     """

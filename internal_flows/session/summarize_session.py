@@ -95,7 +95,7 @@ class SummarizeSession(InternalFlow):
     ) -> tuple[JsonObject | None, str | None]:
         """Return the model's answer and None, or None and the error code.
 
-        Return None twice if the flow doesn't use a model.
+        Both are None if the flow doesn't use a model.
         """
         if not run.config.get("use_model", True):
             return None, None

@@ -26,7 +26,7 @@ class Backpressure:
         return self._at_most_s if self._deferring else 0.0
 
     async def measure(self) -> None:
-        """Measure how long turns wait, and start or end the deferral. Raises Unavailable."""
+        """Measure how long turns wait, and start or end the deferral of maintenance. Raises Unavailable."""
         wait_s = await self._load.turn_wait_s()
         deferring = wait_s > self._above_s
         if deferring is not self._deferring:

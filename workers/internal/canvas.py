@@ -51,7 +51,7 @@ class RunCanvas:
         )
 
     async def store_end(self, run: Unrun) -> None:
-        """Store a failure as the task result of a run that ended without running. Raises Unavailable."""
+        """Store a failure as the task result of a run that ended before it started. Raises Unavailable."""
         failure = RunFailed(why_ended(run.status, run.why), run.run_id)
         try:
             await run_in_thread(self._app.backend.store_result, run.task_id, failure, states.FAILURE)
@@ -107,7 +107,7 @@ class RunCanvas:
         return self._signature(RUN_FLOW, run_id, flow, urgency, task_id)
 
     def _again(self, request: Any, run_id: str, flow: str, urgency: Urgency) -> Any:
-        """Return the run's task again, with its own parent. Celery's default parent is the sending task."""
+        """Return the run's task again, with the same parent. Celery's default parent is the sending task."""
         return self._run(run_id, flow, urgency, request.id).set(parent_id=request.parent_id, keeps_place=True)
 
     def _items(self, run_id: str, flow: str, urgency: Urgency, task_id: str) -> Any:

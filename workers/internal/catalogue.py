@@ -50,7 +50,7 @@ def make_catalogue(ports: Ports) -> Catalogue:
 
 
 def check_internal_flows(folder: Path) -> list[Problem]:
-    """Return all problems with the background flows and the schedule of a domain folder.
+    """Return all problems with a domain folder's background flows and schedule.
 
     Workers disable flows with problems and run the others.
     """

@@ -123,7 +123,7 @@ class RunExecutor:
     async def items(self, run_id: str, flow: str, *, task_id: str | None, in_chord: bool) -> Later | None:
         """Execute shares of a run's items until no unclaimed share remains.
 
-        Return a deferral if the task should be retried later, or None otherwise. Outside a chord, send the
+        Return a deferral if the task should be retried later; otherwise, None. Outside a chord, send the
         run's task after the last item. `task_id`: ID of the Celery task for the items.
         """
         done = await self._items(run_id, task_id)

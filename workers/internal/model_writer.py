@@ -32,7 +32,7 @@ class ModelWriter:
         run_id: str,
         model: str | None = None,
     ) -> JsonObject | None:
-        """Return an answer that matches `judged_by`, or None if no model can answer the prompt.
+        """Return an answer that matches `judged_by`, or None if no configured model can answer the prompt.
 
         Args:
             prompt_id: ID of a built-in prompt.
@@ -43,7 +43,7 @@ class ModelWriter:
             tenant_id: tenant whose budget is charged. The user's and the session's budgets are charged too.
             user_id: the session's user, or None if unknown.
             session_id: session that the answer is for.
-            run_id: run ID, sent to the model's endpoint in place of a turn ID.
+            run_id: run ID, sent to the model's endpoint instead of a turn ID.
             model: model name from the run's options. Default: the domain's model.
 
         Raises:

@@ -125,7 +125,7 @@ class Firing:
         return ours
 
     async def _announce(self, ports: Ports) -> None:
-        """Update this beat's registration in Redis at intervals. Jobs fire even if Redis is unavailable."""
+        """Periodically update this beat's registration in Redis. Jobs fire even if Redis is unavailable."""
         if time.monotonic() - self._announced_at < ANNOUNCE_EVERY_S:
             return
         self._announced_at = time.monotonic()

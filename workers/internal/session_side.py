@@ -61,7 +61,8 @@ class NotedProposals:
     ) -> None:
         """Record a proposal in the session's scratchpad. The executor submits it to the session lane later.
 
-        A run can propose each kind once per session. `epoch`: version of the session that the flow has read.
+        A run can make one proposal of each kind per session. `epoch`: version of the session that the flow
+        has read.
         """
         key = f"proposal:{run_id}:{session_id}:{kind}"
         payload: JsonObject = {"kind": kind, "change": change, "epoch": epoch, "flow": flow, "run_id": run_id}

@@ -41,7 +41,7 @@ class RunTriggers:
     async def start(self, trigger: str, tenant_id: str, session_id: SessionId, *, key: str) -> None:
         """Start a trigger's flows for a session, once per `key`.
 
-        Each flow has one run per session at a time.
+        Each flow has at most one active run per session.
         """
         assert self._catalogue is not None, "bind the catalogue first"
         nodes = self._catalogue.new_graph(

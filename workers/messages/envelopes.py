@@ -157,6 +157,6 @@ class SentinelTransport(_Judging, redis.SentinelTransport):
 
 
 def validate_envelopes() -> None:
-    """Validate envelopes on all Redis connections to the broker in this process."""
+    """Validate envelopes on all of this process's connections to a Redis broker."""
     for scheme, transport in (("redis", Transport), ("rediss", Transport), ("sentinel", SentinelTransport)):
         TRANSPORT_ALIASES[scheme] = f"{__name__}:{transport.__name__}"

@@ -123,7 +123,7 @@ def choose_first(waiting: Sequence[bytes], tenants: Mapping[bytes, str]) -> list
     """Return the messages to consume first, in order, or an empty list if there is only one tenant.
 
     `waiting`: messages in their current order. `tenants`: the tenant of each message. The tenant with the
-    most messages keeps its place. Up to `SHARE` messages of every other tenant move ahead, round robin.
+    most messages keeps its place. Up to `SHARE` messages from every other tenant move ahead, round robin.
     """
     of_tenants: defaultdict[str, list[bytes]] = defaultdict(list)
     for message in waiting:

@@ -31,7 +31,7 @@ _NAME: Final = re.compile(r"[\w.+/-]{1,128}")
 
 
 def redact_arguments(arguments: dict[str, Any]) -> str:
-    """Return the IDs among the arguments, each cut to `MAX_LENGTH` characters, in Flower's format."""
+    """Return the IDs among the arguments, each truncated to `MAX_LENGTH` characters, in Flower's format."""
     kept = {name: arguments[name] for name in IDENTIFIERS if arguments.get(name) is not None}
     return "{" + ", ".join(f"{name}: {str(value)[:MAX_LENGTH]}" for name, value in kept.items()) + "}"
 
@@ -53,7 +53,7 @@ class RedactedRequest(Request):
         super().send_event(type, **fields)
 
     def on_failure(self, exc_info: Any, send_failed_event: bool = True, return_ok: bool = False) -> Any:
-        """Fail the task as Celery does. If it was rejected permanently, keep its message as a dead letter."""
+        """Fail the task as Celery does. If the task was rejected permanently, keep its message as a dead letter."""
         error = exc_info.exception
         error = getattr(error, "exc", error)  # without the pool's wrapper
         if isinstance(error, TaskRefused) and error.code not in FOR_NOW:
