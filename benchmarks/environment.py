@@ -37,7 +37,7 @@ def open_stores() -> Iterator[tuple[Stores, Path]]:
 def own_stores(running: Stores, number: int, redis: int | None = None) -> Stores:
     """Return separate databases on the running stores: a new PostgreSQL database and a Redis database.
 
-    `number`: the number of both databases. `redis`: another number for the Redis database, which is then emptied.
+    `number`: number of both databases. `redis`: a different number for the Redis database, which is then emptied.
     """
     name = f"bench_{number}"
     with psycopg.connect(running.database_url, autocommit=True) as connection:

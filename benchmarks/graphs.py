@@ -78,7 +78,7 @@ async def run_graphs(
 async def run_shape(
     on_workers: OnWorkers, shape: dict[int, tuple[int, ...]], takes_s: float
 ) -> dict[str, float]:
-    """Return a graph's median metrics over several runs after a warm-up. `takes_s`: seconds that each node takes."""
+    """Return a graph's median metrics over several runs after a warm-up. `takes_s`: seconds per node."""
     asked_s = {f"n{number}": takes_s for number in shape}
     nodes = make_nodes(on_workers.catalogue, shape, **{name: {"takes_s": takes_s} for name in asked_s})
     results = [measure(nodes, await on_workers.run_graph(nodes), asked_s) for _ in range(REPETITIONS + 1)]

@@ -90,7 +90,7 @@ async def _grow_states(running: Stores, folder: Path, rounds: int, turns: int) -
 
 
 async def _grow_queue(running: Stores, folder: Path, queued: int) -> dict[str, float]:
-    """Return the turns per second of a short queue, and at both ends of a long queue."""
+    """Return the turns per second with a short queue, and at both ends of a long queue."""
     rates: dict[str, float] = {}
     own = own_stores(running, 3)
     async with run_ours(own, folder, name="queue", application="benchmarks.echo", domain="echo") as echo:

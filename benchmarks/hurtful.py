@@ -166,7 +166,7 @@ Disturbance = Callable[[Place, str], Any]
 
 
 async def compare(place: Place, rounds: int) -> dict[str, Figures]:
-    """Return the other sessions' measurements for each bad tool and way of using it, by description."""
+    """Return the other sessions' measurements for each bad tool and usage pattern, by description."""
     cases: list[tuple[str, str, Disturbance]] = [
         *((f"{what}, again and again", name, again_and_again) for name, what in BAD.items()),
         *((f"{what}, {CROWD} at once", name, many_at_once) for name, what in CROWDS.items()),

@@ -90,7 +90,7 @@ def p95(latencies: list[float]) -> float:
 
 
 async def measure(ports: Ports, arguments: argparse.Namespace) -> list[tuple[float, float]]:
-    """Return the p95 latency of each round in milliseconds, without and with the items."""
+    """Return each round's p95 latencies in milliseconds, without and with the background run."""
     turns, rate = arguments.turns, arguments.rate
     rounds: list[tuple[float, float]] = []
     await take_turns(ports, SESSIONS, rate)

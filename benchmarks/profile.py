@@ -155,7 +155,7 @@ class Talk:
                 watch.end()
 
     async def log_bytes(self, turns: int) -> float:
-        """Return the number of WAL bytes per turn, including the turn's submission. Run `turns` turns per session.
+        """Return the WAL bytes per turn, including the turn's submission. Run `turns` turns per session.
 
         A checkpoint and some unmeasured turns come first, because the first write to a page after a checkpoint logs
         the whole page.

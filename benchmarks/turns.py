@@ -125,7 +125,7 @@ def _texts(candidate: Candidate, turns: int) -> list[str]:
 
 
 def _report(results: Results, bar: float, report: Report) -> bool:
-    """Report the rounds' medians, and ratios to the hand-written task. Return True if no ratio exceeds `bar`."""
+    """Report the rounds' medians, and ratios to the hand-written task. Return True if every ratio is within `bar`."""
     kept = True
     rows: list[dict[str, Any]] = []
     for (phase, name), rounds in sorted(results.items()):

@@ -56,7 +56,7 @@ def first_state() -> dict[str, Any]:
 
 
 def advance(state: dict[str, Any], text: str) -> str:
-    """Apply one turn to the state: add two messages, set a slot and rotate the stack. Return the reply."""
+    """Apply a turn to the state: add two messages, set a slot and rotate the stack. Return the reply."""
     state["turn"] += 1
     turn = state["turn"]
     reply = f"answer {turn} to {text}"

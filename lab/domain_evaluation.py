@@ -96,7 +96,7 @@ async def evaluate_domain(
     see the runs. `simulated`: the simulated users to run, or None for the domain's conversations.
 
     Raises:
-        InvalidInput: a limit or a stored run is invalid, or no model endpoint is configured.
+        InvalidInput: a minimum score or a stored run is invalid, or no model endpoint is configured.
         ConfigurationError: the domain has mistakes.
     """
     limits = read_bounds(bounds)

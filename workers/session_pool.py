@@ -141,7 +141,7 @@ class SessionPool:
         return taken
 
     async def _wait_for_room(self) -> None:
-        """Wait for room in the pool. Meanwhile, this process doesn't count as awake, so that offers wake other workers."""
+        """Wait for room. Meanwhile, this process doesn't count as awake, so that offers wake other workers."""
         await self._wakeup.retire(force=True)
         self._room.clear()
         if self._capacity <= len(self._running) and not self._stopping.is_set():

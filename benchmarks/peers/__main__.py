@@ -50,7 +50,7 @@ PEERS = {
 
 
 def install(module: str) -> str:
-    """Return the Python executable of a framework's environment.
+    """Return the Python executable from a framework's environment.
 
     Create the environment if it is missing or the pinned requirements have changed.
     """

@@ -47,7 +47,7 @@ class EventCursor:
         self._connected = False
 
     def call(self) -> Call:
-        """Return the request for the events after the last received event."""
+        """Return the request for events after the last received event."""
         self._data.clear()
         after = FROM_THE_END if self._last is None else self._last
         return Call("GET", path_of("sessions", self._session_id, "events"), query={"after": after})
@@ -56,7 +56,7 @@ class EventCursor:
     def connection(self, base_url: str) -> Generator[None]:
         """Translate connection errors in the block to Unavailable.
 
-        Once a connection was established, suppress them instead, so that the caller reconnects.
+        Once a connection has been established, suppress the errors instead, so that the caller reconnects.
         """
         try:
             with translated_errors(base_url):

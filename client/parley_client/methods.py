@@ -57,11 +57,11 @@ class Methods(OperatorMethods[One, Many]):
     ) -> One:
         """Submit a turn and return a receipt.
 
-        `wait_s`: maximum seconds to wait for the turn to finish; the turn is then returned instead, finished or not.
-        `text` or `action`: the input. `idempotency_key`: makes the request safe to retry; default: a generated
-        key. `sequence`: the turn's number within the session, from 1, to run turns in this order. `if_busy`: the
-        rule for this turn if another turn is unfinished. `timezone` and `locale`: new values for the user, stored
-        with the session.
+        `wait_s`: maximum seconds to wait for the turn to finish; the turn, finished or not, is then returned
+        instead. `text` or `action`: the input. `idempotency_key`: makes the request safe to retry; default: a
+        generated key. `sequence`: the turn's number within the session, from 1, to run turns in this order.
+        `if_busy`: the rule for this turn if another turn is unfinished. `timezone` and `locale`: new values
+        for the user, stored with the session.
         """
         body = {
             "text": text,
@@ -201,7 +201,8 @@ class Methods(OperatorMethods[One, Many]):
     ) -> One:
         """Start the flow that handles the event `name` in a session, now or at `not_before`.
 
-        `payload`: slot values for the flow. If an event with the same `idempotency_key` exists, return this event.
+        `payload`: slot values for the flow. If an event with the same `idempotency_key` exists, return that
+        event.
         """
         return self._post(
             "sessions",
@@ -215,7 +216,7 @@ class Methods(OperatorMethods[One, Many]):
         )
 
     def scheduled_events(self, session_id: str, limit: int = 100) -> Many:
-        """List events and reminders of a session. Scheduled events come first, then delivered and canceled events."""
+        """List a session's events and reminders. Scheduled events come first, then delivered and canceled events."""
         return self._get("sessions", session_id, "events", "scheduled", limit=limit)
 
     def move_event(self, session_id: str, event_id: str, not_before: datetime) -> One:
@@ -262,7 +263,7 @@ class Methods(OperatorMethods[One, Many]):
     ) -> One:
         """Start a background flow, or all flows of a trigger, and return ``{run_id, runs, joined}``.
 
-        If the session already has an active run of the flow, the result contains this run's ID.
+        If the session already has an active run of the flow, the result contains that run's ID.
         """
         return self._post(
             "runs",

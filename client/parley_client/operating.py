@@ -70,7 +70,7 @@ class OperatorMethods(ABC, Generic[One, Many]):
         return self._get("sessions", session_id, "repairs")
 
     def preview_repairs(self, session_id: str, repairs: list[JsonObject]) -> One:
-        """Return what the repairs would change, the messages that the user would get, and reasons to reject repairs."""
+        """Return what the repairs would change and tell the user, and any reasons for rejecting them."""
         return self._post("sessions", session_id, "repairs", "preview", repairs=repairs)
 
     def repair(

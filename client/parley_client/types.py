@@ -5,7 +5,7 @@ JsonObject: TypeAlias = dict[str, Any]
 
 
 def new_id(prefix: str) -> str:
-    """Return a random ID that starts with `prefix`, such as ``turn_3f2a…``."""
+    """Return a random ID that starts with `prefix`, for example ``turn_3f2a…``."""
     return f"{prefix}_{token_hex(16)}"
 
 

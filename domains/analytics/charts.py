@@ -25,10 +25,10 @@ class Charts(TableService):
         by: str | None = None,
         function: str | None = None,
     ) -> JsonObject:
-        """Return the rows of a chart of `column` against `by`.
+        """Return the rows for a chart of `column` against `by`.
 
-        `kind`: bar, line, scatter or histogram. `function`: combines the values of a group. Columns that are None
-        are chosen to suit the kind.
+        `kind`: bar, line, scatter or histogram. `function`: combines the values in a group. Columns that are
+        None are chosen to suit the kind.
 
         Raises:
             ToolFailure: not_found or validation_error if the data can't be plotted.

@@ -31,7 +31,7 @@ def show_value(value: object, name: str = "") -> str:
 def show_rows(names: Sequence[str], rows: Sequence[JsonObject]) -> list[str]:
     """Format up to `MOST_LINES` rows, one per line.
 
-    Rows of two columns read ``USA: 119.9``. In other rows, cells are separated by commas.
+    Rows with two columns read ``USA: 119.9``. In other rows, cells are separated by commas.
     """
     lines: list[str] = []
     for row in rows[:MOST_LINES]:
@@ -41,7 +41,7 @@ def show_rows(names: Sequence[str], rows: Sequence[JsonObject]) -> list[str]:
 
 
 def describe_rows(names: Sequence[str], rows: list[JsonObject], count: int) -> JsonObject:
-    """Return the data for an answer about rows, including text lines. `count`: number of rows in the whole result."""
+    """Return the data for an answer about rows, including text lines. `count`: number of rows in the entire result."""
     lines = show_rows(names, rows)
     return {
         "columns": list(names),

@@ -146,6 +146,6 @@ def to_json(value: object) -> Json:
 
 
 def _first_sentence(error: duckdb.Error) -> str:
-    """Return the first line of DuckDB's message without the error class, at most 200 characters."""
+    """Return the first line of DuckDB's message without the error class, truncated to 200 characters."""
     text = str(error).partition("\n")[0].partition(": ")[2] or str(error)
     return text.strip()[:200]

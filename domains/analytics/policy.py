@@ -83,7 +83,7 @@ def leave(category: FailureCategory, why: str) -> Ending:
 
 
 def has_table(run: Execution) -> bool:
-    """Return False only if the flow names a table that does not exist."""
+    """Return True unless the flow names a table that does not exist."""
     table = run.value("table")
     return table is None or table in TABLES or table in saved_tables(run)
 

@@ -110,7 +110,7 @@ class Tables(TableService):
         return await self._describe_saved(call, name)
 
     async def outcome(self, *, idempotency_key: str, call: ToolCall) -> JsonObject:
-        """Return whether the call of `save` or `drop` with this key took effect, with its result."""
+        """Return whether the call to `save` or `drop` with this key took effect, and its result."""
         found = await self.records.find(SAVED, {"owner": owner_of(call), "key": idempotency_key}, limit=1)
         if not found:
             return {"status": "not_done"}

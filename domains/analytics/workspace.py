@@ -161,7 +161,7 @@ class Workspace:
         return {"table": sheet.name, "names": self.names_with(sheet)}
 
     def names_with(self, *sheets: Sheet) -> JsonObject:
-        """Return the saved tables, and those columns of saved tables and `sheets` that no base table has."""
+        """Return the saved tables, and the columns in saved tables and `sheets` that no base table has."""
         known = {column.name for table in TABLES.values() for column in table.columns}
         columns = {name for one in (*self.saved, *sheets) for name in one.names}
         return {

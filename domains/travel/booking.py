@@ -44,7 +44,7 @@ class Bookings(Service):
         return view(booking)
 
     async def outcome(self, *, idempotency_key: str) -> JsonObject:
-        """Return whether the call of `book` with this key took effect, with the booking."""
+        """Return whether the call to `book` with this key took effect, and the booking."""
         found = await self.records.find(COLLECTION, {"key": idempotency_key}, limit=1)
         if found and found[0]["status"] != "held":
             return {"status": "done", "data": view(found[0])}
@@ -55,7 +55,7 @@ class Bookings(Service):
         return view(booking) | {"refund": refund(booking, call.now), "bag_price": BAG_PRICE}
 
     async def review(self, *, booking_ref: str, call: ToolCall, bags: int = 0) -> JsonObject:
-        """Return a booking before a change. Raises ToolFailure if the booking can't change or take `bags` more bags."""
+        """Return a booking for review. Raises ToolFailure if it can't be changed or have `bags` more bags added."""
         _check_bags(await self._changeable(booking_ref, call), bags)
         return await self.get(booking_ref=booking_ref, call=call)
 
@@ -171,7 +171,7 @@ class Bookings(Service):
         raise ToolFailure(FailureCategory.SERVER_ERROR, message)
 
     async def _find(self, booking_ref: str, call: ToolCall) -> JsonObject:
-        """Return a booking of the calling user, or of no user. Raises ToolFailure if there is no such booking."""
+        """Return a booking that belongs to the calling user or to no user. Raises ToolFailure if there is none."""
         booking = await self.records.get(COLLECTION, booking_ref.upper())
         if booking is None or booking["status"] == "held" or booking["owner"] not in {"", call.user_id}:
             message = f"I can't find booking {booking_ref.upper()}. Please check the reference."
@@ -192,7 +192,7 @@ class Bookings(Service):
     async def _write(self, booking: JsonObject, changes: JsonObject, *, status: str) -> JsonObject:
         """Write changes to a booking that has this status, and return the booking.
 
-        If an earlier attempt of the call wrote the changes, return the current booking. Raises ToolFailure if
+        If an earlier attempt at the call wrote the changes, return the current booking. Raises ToolFailure if
         another call has changed the booking since it was read.
         """
         where = {"status": status, "version": booking["version"]}

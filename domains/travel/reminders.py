@@ -19,7 +19,7 @@ _LEAD = re.compile(r"(?P<half>half )?(?:(?P<count>\w+) )?(?P<unit>minute|hour|da
 
 
 def lead_seconds(lead: str) -> int:
-    """Convert a phrase such as “two hours” or “the day” to seconds. Raises ToolFailure if it has no unit of time."""
+    """Convert a phrase such as “two hours” or “the day” to seconds. Raises ToolFailure if it lacks a unit of time."""
     found = _LEAD.search(lead)
     if found is None:
         raise ToolFailure(FailureCategory.VALIDATION_ERROR, "How long before? For example: two hours.")
@@ -34,7 +34,7 @@ class Reminders(Bookings):
     async def set(self, *, booking_ref: str, call: ToolCall, lead: str = DEFAULT_LEAD) -> JsonObject:
         """Schedule or reschedule a booking's reminder. `lead`: time before departure, in words.
 
-        Raises ToolFailure if that time has passed, or the booking can't be changed.
+        Raises ToolFailure if the reminder's time has passed, or the booking can't be changed.
         """
         booking = await self._changeable(booking_ref, call)
         at = booking["leaves_at"] - lead_seconds(lead)

@@ -180,7 +180,7 @@ class Flights(Service):
         """Return a flight with an offer ID to book it.
 
         With `flight_number`, only this flight is offered. The flight `flight_id` is preferred to the cheapest
-        flight in the `time_of_day`. Raises ToolFailure if no flight matches.
+        flight at the `time_of_day`. Raises ToolFailure if no flight matches.
         """
         number = flight_number.replace(" ", "") if flight_number is not None else None
         flights = await self.timetable.search(

@@ -101,7 +101,7 @@ class Timetable:
         return {one: _find(documents[route_of(one)], one) for one in flight_ids}
 
     async def find_number(self, flight_number: str, day: str) -> JsonObject:
-        """Return the flight with this number and day, if an earlier search created the flight.
+        """Return the flight with this number on this day, if an earlier search created the flight.
 
         Raises:
             ToolFailure: not_found if the flight does not exist.
@@ -187,7 +187,7 @@ def _count_held(document: JsonObject, cabin: str, without: str) -> Counter[str]:
 def _check_day(day: str, airport: Airport, now: float) -> date:
     """Parse a day of departure.
 
-    Raises ToolFailure if the day is invalid, past in the airport's time zone, or not on sale yet.
+    Raises ToolFailure if the day is invalid, in the past in the airport's time zone, or not on sale yet.
     """
     try:
         wanted = date.fromisoformat(day)

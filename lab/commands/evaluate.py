@@ -91,8 +91,8 @@ def evaluate(
 ) -> None:
     """Evaluate a domain on test conversations.
 
-    The conversations of the domain or of simulated users run through the real Agent. Each run is stored with an HTML
-    report.
+    Runs the domain's conversations, or those of simulated users, through the real Agent. Each run is stored with an
+    HTML report.
     """
     from lab.domain_evaluation import evaluate_domain, find_conversations  # noqa: PLC0415  # slow to import
     from lab.simulation.running import Simulated  # noqa: PLC0415  # slow to import

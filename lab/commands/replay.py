@@ -56,7 +56,7 @@ def replay_sessions(
 ) -> None:
     """Replay finished turns against a new version.
 
-    Each turn starts from its recorded state, clock and journal. Nothing is written, and no tool is called. Differences
+    Each turn starts from its recorded state, clock and journal. No session changes, and no tool is called. Differences
     are printed turn by turn and stored for the inspector. Exits with status 1 if a difference isn't allowed.
     """
     from lab.replay.comparing import ALL_ASPECTS  # noqa: PLC0415  # slow to import

@@ -8,7 +8,7 @@ from orchestrator.types import JsonObject
 
 
 def add_cases(cases: Sequence[JsonObject], path: Path) -> int:
-    """Append each case to a file of conversations, unless it has a case of that name. Return the number appended.
+    """Append cases to a file of conversations, except those whose names it already has. Return the number appended.
 
     Raises:
         InvalidInput: the file does not end with conversations.

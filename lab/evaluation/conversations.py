@@ -96,7 +96,7 @@ async def evaluate(
     notice: Callable[[str], None] = lambda _line: None,
     counted: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[Outcome]:
-    """Run all files' conversations. `notice`: called with a message per file.
+    """Run all files' conversations. `notice`: called with one message per file.
 
     `counted`: called with the number of finished conversations and the total.
     """

@@ -41,7 +41,7 @@ def read_reset(folder: str | Path) -> Reset | None:
 
 
 def list_services(domain: Domain) -> Iterator[str]:
-    """Yield a message if tools call real services, and another one if the domain has no `reset` function for them."""
+    """Yield a message if tools call real services, and another if the domain has no `reset` function for them."""
     servers = sorted({_server(tool) for tool in domain.tools.values() if tool.implementation in _REMOTE})
     if servers:
         yield f"Conversations call real services: {', '.join(servers)}."

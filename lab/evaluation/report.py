@@ -15,9 +15,9 @@ _LEARNT = ("flow_accuracy", "slot_f1", "turns_as_expected")
 
 
 def write_report(runs: Sequence[JsonObject], findings: Sequence[str]) -> str:
-    """Return an HTML report on the last of the runs, compared with the others.
+    """Return an HTML report on the last run, compared with the others.
 
-    `findings`: scores below their limits, regressions and failed fault cases.
+    `findings`: scores below their minimums, regressions and failed fault cases.
     """
     runs = [{"name": one.get("model") or NO_MODEL, **one} for one in runs]  # older runs have no name
     run = runs[-1]

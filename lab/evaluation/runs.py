@@ -171,7 +171,7 @@ def read_bounds(said: Sequence[str]) -> dict[str, float]:
 
 
 def find_shortfalls(figures: Mapping[str, float | None], bounds: Mapping[str, float]) -> Iterator[str]:
-    """Yield a message for each score below its limit. Scores of None pass. Raises InvalidInput for unknown scores."""
+    """Yield a message for each score below its minimum. Scores of None pass. Raises InvalidInput for unknown scores."""
     for name, bound in bounds.items():
         if name not in figures:
             raise InvalidInput(

@@ -91,7 +91,7 @@ def _slots_right(turn: TurnOutcome) -> int:
 
 
 def _count_slots(turn: TurnOutcome) -> tuple[int, int, int]:
-    """Return the counts of correct, found and expected values of a turn's expected slots."""
+    """Return the counts of correct, found and expected values for a turn's expected slots."""
     found = sum(turn.observed["slots"].get(name) is not None for name in turn.expect.slots)
     expected = sum(value is not None for value in turn.expect.slots.values())
     right = sum(

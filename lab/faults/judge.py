@@ -149,7 +149,7 @@ async def _bring_to_its_end(talk: Talk, sound: Sound, faults: Sequence[Fault]) -
 
 
 async def _answer_what_is_asked(talk: Talk, sound: Sound, *, is_misheard: bool = False) -> None:
-    """Answer up to three offers: confirm requested ones while effects are missing, and deny all others.
+    """Answer up to three offers: confirm requested ones while effects are missing, and decline all others.
 
     `is_misheard`: True to treat offers that the script doesn't contain as not requested.
     """

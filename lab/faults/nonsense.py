@@ -24,7 +24,7 @@ _NEVER_SAID: tuple[Json, ...] = ("2027-03-09", "19:45", 7, "Zanzibar", {"Zanziba
 def list_nonsense(
     tasks: Mapping[str, JsonObject], before: Mapping[str, JsonObject], domain: Domain, chance: Random
 ) -> Iterator[str]:
-    """Yield wrong interpretations that a model might return for a message.
+    """Yield incorrect interpretations of a message that a model might return.
 
     `tasks`: the slots that the message fills, by flow. `before`: the slots filled earlier, by flow.
     """

@@ -107,7 +107,7 @@ class Outside:
     _fired: set[Fault] = field(default_factory=set[Fault])
 
     def happens(self, kind: FaultKind, at: str) -> bool:
-        """Return True if a fault of this kind occurs at this place of the current turn. Each fault occurs once."""
+        """Return True if a fault of this kind occurs at this place in the current turn. Each fault occurs once."""
         for fault in self.faults:
             if (fault.kind, fault.turn, fault.at) == (kind, self.turn, at) and fault not in self._fired:
                 self._fired.add(fault)

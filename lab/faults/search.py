@@ -65,7 +65,7 @@ class Share:
     found: dict[tuple[str, ...], Found] = field(default_factory=dict[tuple[str, ...], Found])
 
     def add(self, found: Found) -> None:
-        """Add a finding. Of similar findings, only the shortest case is kept."""
+        """Add a finding. Among similar findings, only the shortest case is kept."""
         known = self.found.get(found.likeness)
         if known is None:
             self.found[found.likeness] = found

@@ -93,7 +93,7 @@ class Move:
 
 
 def meant(kind: str, *dacts: str) -> Values:
-    """Return a correct interpretation of the message kind and flows, as a model would return it, without slots."""
+    """Return a correct interpretation with this message kind and these flows, in a model's format, without slots."""
     return {
         "kind": kind,
         "intent": None,
@@ -188,7 +188,7 @@ class World(Protocol):
         ...
 
     def deeds(self, wish: Wish) -> list[Deed]:
-        """Return the side effects that the wish still needs."""
+        """Return the side effects that the wish still requires."""
         ...
 
     def differences(self, offer: Seen, deed: Deed) -> list[str]: ...

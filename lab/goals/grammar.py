@@ -87,7 +87,7 @@ def fields_of(pattern: str) -> frozenset[str]:
 
 
 def expand(pattern: str, chance: Random) -> str:
-    """Replace each group in a pattern by one of its alternatives, starting with the innermost groups."""
+    """Replace each group in a pattern with one of its alternatives, starting with the innermost groups."""
     text, found = pattern, 1
     while found:
         text, found = _INNERMOST.subn(lambda group: chance.choice(group[1].split("|")), text, count=1)

@@ -42,7 +42,7 @@ def hold_all(
 ) -> Iterator[tuple[Piece, tuple[list[Verdict], float]]]:
     """Yield each batch with its verdicts and CPU seconds.
 
-    Batches stored by the current commit come first. The other batches are run and stored.
+    Batches stored at the current commit come first. The other batches are run and stored.
     """
     commit = _commit()
     missing: list[Piece] = []

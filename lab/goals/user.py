@@ -96,7 +96,7 @@ class User:
             self._yeses.append((dict(seen.values), button))
 
     def _is_stuck(self, seen: Seen) -> bool:
-        """Return True if the user gives up after too many turns, or too many turns without progress."""
+        """Return True if the user gives up after too many turns, in total or without progress."""
         showed = f"{seen.kind} {seen.what} {sorted(seen.values.items(), key=str)} {len(seen.rows)}"
         if self._last is not None and not self._last.cooperates:
             self._known.clear()  # steps repeated after a detour don't count as being stuck

@@ -91,7 +91,7 @@ def _decided(result: JsonObject, signals: Sequence[JsonObject]) -> JsonObject:
 def _models(turn: RecordedTurn, replayed: Replayed) -> tuple[list[Json], list[Json]]:
     """Return the model calls made only in the recording, and those made only in the replay.
 
-    The second list omits calls that failed in the recording, because they have no recorded answer.
+    The second list omits calls that failed in the recording, because these have no recorded answer.
     """
     failed = Counter(
         one["payload"]["prompt_id"]

@@ -26,7 +26,7 @@ def sum_up(
     seconds: float,
     allowed: frozenset[str] = frozenset(),
 ) -> JsonObject:
-    """Return the report of a replay. `sessions`: a result per session. `seconds`: the replay's duration.
+    """Return the report of a replay. `sessions`: one result per session. `seconds`: the replay's duration.
 
     `allowed`: see `read_allowed`.
     """
@@ -61,7 +61,7 @@ def sum_up(
 
 
 def read_allowed(path: Path | None) -> frozenset[str]:
-    """Read the turns that may differ: a session, or a session and an epoch, per line. `path`: None to allow none.
+    """Read the turns that may differ: one session, or one session and epoch, per line. `path`: None to allow none.
 
     Text after # is a comment. Raises InvalidInput if the file can't be read.
     """

@@ -174,7 +174,7 @@ async def _find(url: str, wanted: Wanted) -> dict[SessionId, str]:
 
 
 def _share(setup: Setup, wanted: Sequence[SessionId], processes: int) -> Iterator[JsonObject]:
-    """Replay the sessions in child processes and yield their results. A few sessions are replayed in this process.
+    """Replay the sessions in child processes, or in this process if there are few, and yield their results.
 
     Raises Unavailable if a child process fails.
     """

@@ -68,7 +68,7 @@ class RecordedJournal(Journal):
         idempotent: bool,
         effect: Effect | None = None,
     ) -> Json | UnknownOutcome | NotBegun:
-        """Return the recorded answer of a call. If the sandbox asks models, run model calls instead.
+        """Return the recorded answer of a call. If the sandbox calls models, run model calls instead.
 
         If there is no recording, a tool call returns NotBegun, and a model call raises ModelUnavailable.
         """

@@ -45,7 +45,7 @@ class Goal:
 
     @property
     def wanted(self) -> list[str]:
-        """The required slots and the slots that the user mentions, in the order of the flow's slots."""
+        """The required slots and the slots that the user mentions, in the flow's order."""
         slots = self.flow.slots
         named = {*PLACEHOLDER.findall(self.opening), *self.stated}
         return [name for name in self.values if name in named or slots[name].priority is Priority.REQUIRED]

@@ -104,7 +104,7 @@ def _fits(values: Mapping[str, Any], wanted: JsonObject) -> bool:
 
 
 def _is_same(found: Json, wanted: Json) -> bool:
-    """Compare two values leniently: ignore case and outer spaces and dots, and accept values of different types."""
+    """Compare two values leniently: ignore case, leading and trailing spaces and dots, and differing types."""
     if isinstance(found, str) and isinstance(wanted, str):
         return found.strip(" .").casefold() == wanted.strip(" .").casefold()
     return found == wanted or (found is not None and type(found) is not type(wanted))

@@ -136,7 +136,7 @@ class _Talk:
         pursuit.flows |= {flow["dact"] for payload in predicted for flow in payload["flows"][:1]}
 
     def _excuse(self, goal: Goal, pursuit: _Pursuit) -> str:
-        """Return the reason for a missed goal if the assistant is not at fault, or an empty string."""
+        """Return the reason for a missed goal if the assistant is not at fault; otherwise, an empty string."""
         if self._user.is_speechless:
             return self._user.gave_up
         last = pursuit.turns[-1]

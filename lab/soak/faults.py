@@ -57,7 +57,7 @@ def flush_redis(broken: Broken) -> None:
 
 
 def crash_database(broken: Broken) -> None:
-    """Shut down PostgreSQL without a checkpoint, so that connections break and it recovers from the log."""
+    """Shut down PostgreSQL without a checkpoint, so that connections break and the server recovers from the log."""
     child = broken.pick("postgres")
     psutil.Process(child.pid).send_signal(signal.SIGQUIT)
     _restart(child)

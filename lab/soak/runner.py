@@ -60,7 +60,7 @@ def soak(
     say: Callable[[str], None],
     counted: Callable[[int, int], None],
 ) -> SoakReport:
-    """Inject faults into a running stack under load, wait until it is idle, and check its data.
+    """Inject faults into a running stack under load, wait until the stack is idle, and check its data.
 
     `counted`: called with the elapsed and total seconds. Call this function on the main thread, because child
     processes die with the thread that started them.

@@ -112,7 +112,7 @@ class AskData(TablePolicy):
         return None
 
     async def results(self, run: Execution) -> Ending | None:
-        """Add the rows of the last statement to the answer's data."""
+        """Add the rows from the last statement to the answer's data."""
         run.data = {**(run.returned[-1] if run.returned else {}), **run.data}
         return await super().results(run)
 
@@ -137,9 +137,9 @@ def _describe(table: str) -> JsonObject:
 
 
 def _unfounded_numbers(answer: str, run: Execution) -> Iterator[str]:
-    """Yield the answer's numbers that are neither in the last result, with its statement, nor in the question.
+    """Yield numbers in the answer that occur in neither the last result, its statement nor the question.
 
-    Rounded values of the result are accepted.
+    Rounded values from the result are accepted.
     """
     last = run.returned[-1]
     cells = [value for row in last["rows"] for value in row.values()]

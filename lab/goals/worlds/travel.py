@@ -276,7 +276,7 @@ class Travel:
 
 
 def _say_day(day: date, chance: Random) -> tuple[str, str]:
-    """Return a phrase for a day, without and with a preposition."""
+    """Return a phrase for a day, first without and then with its preposition."""
     ahead = (day - TODAY).days
     if ahead == 1:
         return "tomorrow", "tomorrow"
