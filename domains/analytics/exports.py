@@ -37,7 +37,7 @@ class Exports(TableService):
         """
         workspace, sheet = await self.open(call, table, table_id)
         if sheet.rows > MOST_EXPORTED:
-            raise invalid(f"I export at most {MOST_EXPORTED:,} rows; {sheet.name} has {sheet.rows:,}.")
+            raise invalid(f"I can export at most {MOST_EXPORTED:,} rows; {sheet.name} has {sheet.rows:,}.")
         found = await workspace.read(sheet.sql)
         text = write_text(sheet.names, found.to_objects(), format)
         key = f"{workspace.owner}:{sheet.sql}:{format}"
@@ -62,7 +62,7 @@ class Exports(TableService):
         """
         found = await self.records.get(EXPORTS, document_id)
         if found is None or found["owner"] != owner_of(call):
-            raise not_found("There is no such document.")
+            raise not_found("There's no such document.")
         return {"name": found["table"], **{name: found[name] for name in ("format", "text", "key")}}
 
     async def report(self, *, table: str, call: ToolCall) -> JsonObject:
@@ -100,4 +100,4 @@ def _sum_up(column: Column, found: JsonObject) -> str:
         text = f"{found['min']} to {found['max']}"
     if column.is_number:
         text = f"{show_value(found['mean'])} on average, {text}"
-    return text + (f", {show_value(found['gaps'])} % missing" if found["gaps"] else "")
+    return text + (f", {show_value(found['gaps'])}% missing" if found["gaps"] else "")

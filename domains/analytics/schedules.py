@@ -60,7 +60,7 @@ class Schedules(TableService):
         place = f"{owner_of(call)}:{int(number):06d}"
         found = await self.records.update(SCHEDULES, place, {"status": "cancelled"})
         if found is None:
-            raise not_found(f"There is no schedule {number}.")
+            raise not_found(f"There's no schedule {number}.")
         return _view(found)
 
 

@@ -45,7 +45,7 @@ class Tables(TableService):
         workspace, sheet = await self.open(call, None, table_id)
         pages = max(1, -(-sheet.rows // PAGE_ROWS))
         if not 1 <= number <= pages:
-            raise not_found(f"There are {pages} pages; there is no page {number}.")
+            raise not_found(f"There are {pages} pages; there's no page {number}.")
         sql = f"SELECT * FROM ({sheet.sql}) LIMIT {PAGE_ROWS} OFFSET {(number - 1) * PAGE_ROWS}"  # noqa: S608
         rows = (await workspace.read(sql)).to_objects()
         return {"rows": rows, "page": number, "pages": pages, "row_count": sheet.rows}
@@ -106,7 +106,7 @@ class Tables(TableService):
         if stored["status"] == "dropped":
             stored = await self.records.update(SAVED, place, body, where={"status": "dropped"})
         if stored is None or stored["key"] != call.idempotency_key:
-            raise invalid(f"There is already a table {name}; choose another name.")
+            raise invalid(f"There's already a table {name}; choose another name.")
         return await self._describe_saved(call, name)
 
     async def outcome(self, *, idempotency_key: str, call: ToolCall) -> JsonObject:
@@ -131,7 +131,7 @@ class Tables(TableService):
         if changed is None:
             earlier = await self.records.get(SAVED, place)
             if earlier is None or earlier["key"] != call.idempotency_key:
-                raise not_found(f"There is no table {table!r}.")
+                raise not_found(f"There's no table {table!r}.")
         return await self._describe_dropped(call, table)
 
     async def _describe_dropped(self, call: ToolCall, name: str) -> JsonObject:

@@ -106,7 +106,7 @@ class Workspace:
         """
         found = self.sheets.get("_".join(name.casefold().split()))
         if found is None:
-            raise not_found(f"There is no table {name!r}." + suggest(name, list(self.sheets), others=False))
+            raise not_found(f"There's no table {name!r}." + suggest(name, list(self.sheets), others=False))
         return found
 
     async def result(self, table_id: str) -> Sheet:
@@ -117,7 +117,7 @@ class Workspace:
         """
         body = await self.records.get(RESULTS, table_id)
         if body is None or body["owner"] != self.owner:
-            raise not_found("There is no such table.")
+            raise not_found("There's no such table.")
         return _read_sheet(body)
 
     async def read(self, sql: str) -> Rows:

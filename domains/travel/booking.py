@@ -94,7 +94,7 @@ class Bookings(Service):
             without=booking_ref,
         )
         if not flights:
-            message = "There is no free seat for that change. Another day, time or cabin may work."
+            message = "No seats are available for that change. Another day, time or cabin may work."
             raise ToolFailure(FailureCategory.NOT_FOUND, message)
         same = [flight for flight in flights if flight["flight_number"] == booking["flight_number"]]
         flights.sort(key=lambda flight: (_gap(flight["departs"], booking["departs"]), flight["departs"]))

@@ -216,7 +216,7 @@ class Flights(Service):
         if booking_ref is not None:
             booking = await self.records.get("bookings", booking_ref)
             if booking is None:
-                raise ToolFailure(FailureCategory.NOT_FOUND, f"There is no booking {booking_ref}.")
+                raise ToolFailure(FailureCategory.NOT_FOUND, f"There's no booking {booking_ref}.")
             flight = await self.timetable.flight(booking["flight_id"])
         else:
             today = datetime.fromtimestamp(call.now, UTC).date().isoformat()
@@ -257,6 +257,6 @@ class Flights(Service):
 
 def _nothing_to_offer(flight_number: str | None, time_of_day: str, cabin: str) -> str:
     if flight_number is not None:
-        return f"There is no flight {flight_number} with free {cabin} seats on that day."
+        return f"There's no flight {flight_number} with available {cabin} seats on that day."
     when = f" in the {time_of_day}" if time_of_day in HOURS else ""
-    return f"There are no free {cabin} seats{when} on that day. Another day or cabin may work."
+    return f"No {cabin} seats are available{when} on that day. Another day or cabin may work."

@@ -127,8 +127,8 @@ class Timetable:
             if document["holds"].get(booking_ref) == wanted:
                 return flight
             if flight["seats"][cabin] - _count_held(document, cabin, booking_ref)[flight_id] < passengers:
-                several = f"There are no longer {passengers} {cabin} seats"
-                message = f"{several if passengers > 1 else 'The seat is gone'} on {flight['flight_number']}."
+                left = f"are no longer {passengers} free" if passengers > 1 else "are no more free"
+                message = f"There {left} {cabin} seats on {flight['flight_number']}."
                 raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
             if await self._write(document, {**document["holds"], booking_ref: wanted}):
                 return flight
@@ -192,11 +192,11 @@ def _check_day(day: str, airport: Airport, now: float) -> date:
     try:
         wanted = date.fromisoformat(day)
     except ValueError:
-        raise ToolFailure(FailureCategory.VALIDATION_ERROR, f"{day!r} is not a calendar day.") from None
+        raise ToolFailure(FailureCategory.VALIDATION_ERROR, f"{day!r} is not a valid date.") from None
     today = datetime.fromtimestamp(now, airport.zone).date()
     last = today + timedelta(days=SALE_DAYS)
     if wanted < today:
-        message = f"{_show_day(wanted)} is in the past; please name a day from today on."
+        message = f"{_show_day(wanted)} is in the past; please choose today or a later day."
         raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
     if wanted > last:
         message = f"Flights are on sale until {_show_day(last)}; {_show_day(wanted)} is too far ahead."

@@ -39,7 +39,7 @@ def hand_over(context: TurnContext, cause: str) -> None:
             asked_at=context.now,
             expires_at=context.now + context.world.domain.config.approvals.expires_s,
             turn_id=context.ids.turn_id,
-            question="Answer the user: grant this, with the answer as the reason.",
+            question="To answer the user, approve this and give the answer as the reason.",
             cause=cause,
             operator_only=True,
         )

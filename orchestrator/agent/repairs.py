@@ -180,7 +180,7 @@ def _mark(place: Place, outcome: Outcome, change: Mark) -> None:
     spec = place.domain.tools.get(entry.tool_id)
     wrong = check_result(spec, change.result) if spec is not None and status is LedgerStatus.DONE else None
     if wrong is not None and status is not entry.status:
-        outcome.refused.append(f"The result doesn't match {entry.tool_id}: {wrong}.")
+        outcome.refused.append(f"The result doesn't match the output schema of {entry.tool_id}: {wrong}.")
         return
     if status is not entry.status:  # a retried turn reads the entry that was already marked
         result = write_envelope(ToolData(change.result)) if change.done else None

@@ -198,7 +198,7 @@ async def continue_with_result(turn: RunningTurn, modules: Modules) -> None:
         tool_id=awaited.tool_id,
         flow_id=flow.flow_id,
     )
-    state.stack.approve(flow, turn.context.now, reason="its call's result has arrived")
+    state.stack.approve(flow, turn.context.now, reason="the call's result has arrived")
     turn.context.changes.carry_on = True
 
 

@@ -181,7 +181,7 @@ def _judge(
 ) -> Verdict:
     change = given.get("change")
     if not is_object(change):
-        return Verdict(Decision.DROPPED, "The proposal has no change.")
+        return Verdict(Decision.DROPPED, "The proposal contains no change.")
     match given.get("kind"):
         case "summary":
             return _summarize(state, change, fresh=fresh)
@@ -197,11 +197,11 @@ def _summarize(state: DialogueState, change: JsonObject, *, fresh: bool) -> Verd
     """Apply a summary. It stays valid even if the session has had newer turns."""
     text, through = change.get("text"), change.get("through_turn")
     if not isinstance(text, str) or type(through) is not int or not 0 < through <= state.turn:
-        return Verdict(Decision.DROPPED, "The summary doesn't refer to turns of this session.")
+        return Verdict(Decision.DROPPED, "The summary doesn't refer to turns in this session.")
     if state.history.summary is not None and state.history.summary.through_turn >= through:
         return Verdict(
             Decision.DROPPED,
-            f"A summary already covers the turns up to {state.history.summary.through_turn}.",
+            f"A summary already covers the turns through {state.history.summary.through_turn}.",
         )
     state.summarize(text, through)
     labels = change.get("labels")
@@ -209,7 +209,7 @@ def _summarize(state: DialogueState, change: JsonObject, *, fresh: bool) -> Verd
         join_labels(
             state, [label for label in labels if label in set(Label)], "an earlier part of this conversation"
         )
-    reason = f"The summary covers the turns up to {through}."
+    reason = f"The summary covers the turns through {through}."
     return Verdict(Decision.APPLIED if fresh else Decision.REBASED, reason)
 
 

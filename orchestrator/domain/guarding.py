@@ -70,7 +70,7 @@ def find_mistakes(schema: JsonObject) -> Iterator[tuple[str, str]]:
     for name, body in _properties(schema):
         language, statements = body.get(GUARDRAIL), body.get(STATEMENTS)
         if STATEMENTS in body and language != Language.SQL:
-            yield name, f"{STATEMENTS} belongs to inputs with {GUARDRAIL}: sql"
+            yield name, f"{STATEMENTS} is allowed only for inputs with {GUARDRAIL}: sql"
         if GUARDRAIL not in body:
             continue
         if language not in set(Language):

@@ -30,7 +30,7 @@ def timezone_names() -> frozenset[str]:
 def check_timezone(name: str) -> str:
     """Return the name if it is a time zone in the IANA database. Raises ValueError if it isn't."""
     if name not in timezone_names():
-        raise ValueError("is not a time zone; use a name of the IANA database such as Europe/Berlin")
+        raise ValueError("is not a time zone; use an IANA name such as Europe/Berlin")
     return name
 
 

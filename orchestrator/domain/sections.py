@@ -26,7 +26,7 @@ def _check_pattern(value: str) -> str:
 def _check_module(value: str) -> str:
     if not is_importable(value):
         raise ValueError(
-            "cannot be allowed: only harmless modules of the standard library can: "
+            "cannot be allowed; only these standard library modules can: "
             + ", ".join(sorted(HARMLESS_MODULES))
         )
     return value

@@ -86,7 +86,7 @@ def _other_language(domain: Domain, worded: Collection[str]) -> Iterator[str]:
     if worded and language not in worded:
         yield (
             f"domain.yaml: language.default: Parley has templates in {', '.join(sorted(worded))}; in {language!r} it "
-            "uses English ones unless templates/ overrides them."
+            "uses the English ones unless templates/ overrides them."
         )
 
 

@@ -197,7 +197,7 @@ def set_up_logging(level: int | str = logging.INFO, secrets: frozenset[str] = fr
 def _log_end(kind: type[BaseException], error: BaseException, trace_back: TracebackType | None) -> None:
     if issubclass(kind, KeyboardInterrupt):
         return
-    _log.critical("This process ends after an unexpected error.", exc_info=(kind, error, trace_back))
+    _log.critical("This process is exiting after an unexpected error.", exc_info=(kind, error, trace_back))
 
 
 def _log_end_of_thread(ended: threading.ExceptHookArgs) -> None:

@@ -13,14 +13,14 @@ _FAST = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 _MICROS = 1e-6
 
 TURNS = Counter("parley_turns", "Turns that ended in this process.", ["status"])
-TURNS_FAILED = Counter("parley_turn_attempts_failed", "Failed attempts of turns.")
+TURNS_FAILED = Counter("parley_turn_attempts_failed", "Failed turn attempts.")
 TURNS_LOST = Counter("parley_turns_fenced", "Turns lost to another worker (fenced).")
 TURN_SECONDS = Histogram("parley_turn_seconds", "Time from a turn's claim to its commit.", buckets=_FAST)
 QUEUE_SECONDS = Histogram(
     "parley_turn_queue_seconds", "Time from a turn's acceptance to its claim.", buckets=_FAST
 )
 PHASE_SECONDS = Histogram(
-    "parley_turn_phase_seconds", "Time of each phase of a turn.", ["phase"], buckets=_FAST
+    "parley_turn_phase_seconds", "Time spent in each phase of a turn.", ["phase"], buckets=_FAST
 )
 
 MESSAGES_REFUSED = Counter(
@@ -48,7 +48,7 @@ TOOL_SECONDS = Histogram(
     "parley_tool_seconds", "Duration of tool calls, excluding cached calls.", ["tool"], buckets=_FAST
 )
 RECOVERIES = Counter("parley_recoveries", "Recovery steps, by kind.", ["rung"])
-CHECKS_FAILED = Counter("parley_checks_failed", "Failed checks of a module.", ["module", "check"])
+CHECKS_FAILED = Counter("parley_checks_failed", "Failed module checks.", ["module", "check"])
 
 RUNS = Counter("parley_internal_runs", "Background runs that ended in this process.", ["flow", "status"])
 RUN_ITEMS = Counter(

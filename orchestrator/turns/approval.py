@@ -119,7 +119,7 @@ def explain_refusal(record: ApprovalRecord, now: datetime) -> str:
         case ApprovalStatus.PENDING:
             return "Only an operator can grant this approval."
         case ApprovalStatus.VOID:
-            return "This approval is void: its call has changed."
+            return "This approval is void because the call has changed."
         case status:
             return (
                 f"This approval was already {status.value} by {record.decided_by or 'an unknown operator'}."

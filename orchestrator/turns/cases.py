@@ -78,7 +78,7 @@ def _expect(feedback: JsonObject, turn: JsonObject, remembered: Mapping[str, str
         }
         return outcome | ({"slots": slots} if slots else {})
     if feedback["comment"]:
-        return {"rubric": [f"It gives no reason to say: {feedback['comment']}"]}
+        return {"rubric": [f"This comment does not apply to it: {feedback['comment']}"]}
     said = (turn["reply"] or "").partition("\n")[0]
     return {"not_answer": re.escape(said)} if feedback["rating"] == "down" and said else {}
 

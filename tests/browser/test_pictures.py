@@ -28,7 +28,7 @@ def booking(here: Visit) -> None:
 
 
 def chart(here: Visit) -> None:
-    turn = here.say("bar chart of average miles per gallon by origin in cars", "Here is the bar chart")
+    turn = here.say("bar chart of average miles per gallon by origin in cars", "Here's the bar chart")
     expect(turn.locator(".drawing svg")).to_be_visible(timeout=60_000)
 
 

@@ -68,7 +68,7 @@ def test_every_control_has_a_name_in_every_panel(visit: Callable[..., Visit]) ->
 @pytest.mark.slow
 def test_blocks_and_forms_have_names(visit: Callable[..., Visit]) -> None:
     here = visit().new_session("analytics")
-    turn = here.say("bar chart of average miles per gallon by origin in cars", "Here is the bar chart")
+    turn = here.say("bar chart of average miles per gallon by origin in cars", "Here's the bar chart")
     expect(turn.locator(".drawing svg")).to_be_visible(timeout=60_000)
     here.say("describe cars", "406 rows")
     assert nameless(here.page.locator("body")) == []

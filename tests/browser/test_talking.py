@@ -50,7 +50,7 @@ def test_a_booking_with_an_interruption_and_an_approval(visit: Callable[..., Vis
 def test_a_chart_appears(visit: Callable[..., Visit]) -> None:
     """RS-5: Vega-Lite under a policy that forbids evaluating text; the data are accessible for everyone."""
     here = visit().new_session("analytics")
-    turn = here.say("bar chart of average miles per gallon by origin in cars", "Here is the bar chart")
+    turn = here.say("bar chart of average miles per gallon by origin in cars", "Here's the bar chart")
 
     chart = turn.get_by_role("img", name=re.compile("Chart: Average mpg of cars by origin"))
     expect(chart.locator("svg")).to_be_visible(timeout=60_000)

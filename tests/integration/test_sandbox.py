@@ -131,12 +131,12 @@ async def test_rejected_code_never_reaches_the_sandbox() -> None:
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ("def f():\n    return 1 / 0", "ZeroDivisionError in line 2: division by zero"),
+        ("def f():\n    return 1 / 0", "ZeroDivisionError on line 2: division by zero"),
         ("def f():\n    return {1, 2}", "TypeError: Object of type set is not JSON serializable"),
         ("def f():\n    return float('nan')", "ValueError: Out of range float values"),
         ("def f(x):\n    return x", "TypeError: f() missing 1 required positional argument: 'x'"),
         ("def f():\n    return chr(0xD800)", "The result is not valid JSON"),
-        ("def f():\n    raise ValueError('no rows')", "ValueError in line 2: no rows"),
+        ("def f():\n    raise ValueError('no rows')", "ValueError on line 2: no rows"),
     ],
 )
 async def test_an_error_says_what_to_repair(code: str, said: str) -> None:

@@ -129,7 +129,7 @@ async def test_a_number_that_no_row_has_goes_back_to_the_model() -> None:
     async with talk(run(statement), invented, Computed(report), rules=RULES, domain="analytics") as t:
         turn = await t.say("how many cars have more cylinders than the usual six")
 
-        assert "neither the rows nor the question contain 1,234" in t.told()
+        assert "neither the rows nor the question contains 1,234" in t.told()
         assert "1,234" not in turn["reply"]
         assert "108" in turn["reply"]
 

@@ -22,5 +22,5 @@ class Dropping(TablePolicy):
             why = f"{table} is a built-in table; only saved tables can be dropped."
             return leave(FailureCategory.VALIDATION_ERROR, why)
         if not has_table(run):
-            return leave(FailureCategory.NOT_FOUND, f"There is no table '{table}'.")
+            return leave(FailureCategory.NOT_FOUND, f"There's no table '{table}'.")
         return await super().review(run)

@@ -74,7 +74,7 @@ def _is_users(plan: PlanFlow, slot: str) -> bool:
 
 def _describe(weekend: Weekend, *, other_days: bool) -> str:
     if not weekend.assumed:
-        return f"That is {show_span(weekend)}."
+        return f"That's {show_span(weekend)}."
     more = ", or a day later if that suits your budget better" if other_days else ""
     return f"I'll use the coming weekend, {show_span(weekend)}{more}; just name another day if you like."
 

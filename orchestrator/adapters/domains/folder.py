@@ -226,7 +226,7 @@ def _split_skill(text: str, name: str, problems: Problems) -> SkillSource:
     parts = _FENCE.split(text, maxsplit=2)
     if len(parts) < 3 or parts[0].strip():
         problems.add(
-            SourceFile(name), (), "should begin with front matter: name and description between lines of ---"
+            SourceFile(name), (), "should begin with front matter: name and description between two --- lines"
         )
         return SkillSource(SourceFile(name), text)
     matter = parse_yaml("\n" * parts[0].count("\n") + parts[1], name, problems)

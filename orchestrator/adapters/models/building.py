@@ -34,7 +34,7 @@ def open_provider(endpoint: Endpoint) -> Provider[Any]:
     try:
         return _open_provider(endpoint, name)
     except ImportError:
-        problem = f"needs the client of {name}; install it with `pip install 'parley-runtime[{name}]'`"
+        problem = f"needs the {name} client; install it with `pip install 'parley-runtime[{name}]'`"
     except UserError as error:
         problem = f"cannot be used: {error.message}"
     raise ConfigurationError([Problem(f"model provider {name}", problem)])

@@ -47,7 +47,7 @@ class WorkerLock:
     def worker_id(self) -> WorkerId:
         """Return the current worker ID. Raises Unavailable while reconnecting."""
         if self._worker_id is None:
-            raise Unavailable("This worker is connecting to the database again; try again later.")
+            raise Unavailable("This worker is reconnecting to the database; try again later.")
         return self._worker_id
 
     async def __aenter__(self) -> Self:

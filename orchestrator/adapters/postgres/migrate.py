@@ -56,7 +56,7 @@ def check_schema(database_url: str) -> None:
 async def ping_schema(database: Database) -> None:
     """Raise Unavailable if the schema is missing or too old, or the database rejects writes. For probes."""
     if await database.fetch_one(_CAN_WRITE, {}) != (True,):
-        raise Unavailable("The database is read-only: it is a replica, or writes are switched off.")
+        raise Unavailable("The database is read-only: the server is a replica, or writes are disabled.")
     there = await database.fetch_one("SELECT to_regclass('alembic_version') IS NOT NULL", {})
     found = (
         await database.fetch_one("SELECT version_num FROM alembic_version", {}) if there == (True,) else None

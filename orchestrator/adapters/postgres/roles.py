@@ -150,7 +150,7 @@ def make_login(database_url: str, login_url: str, role: str) -> str:
         with psycopg.connect(database_url, connect_timeout=10) as connection:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             if _passes_by(connection, str(user)):
-                raise Refused(f"{user} has more privileges than {role}: use another user in its URL.")
+                raise Refused(f"{user} has more privileges than {role}: use another user in the role's URL.")
             _set_login(connection, str(user), str(password), role)
     except psycopg.errors.InsufficientPrivilege as error:
         raise Refused(f"This user can't create logins: {error.diag.message_primary}.") from error
@@ -219,7 +219,7 @@ def _limit_temporary_files(connection: psycopg.Connection[Any], role: sql.Identi
         with connection.transaction():
             connection.execute(limit.format(role, sql.Literal(READER_TEMPORARY_FILES)))
     except psycopg.errors.InsufficientPrivilege as error:
-        _log.warning("Could not limit the disk space for a reader's queries.", error=error)
+        _log.warning("Could not limit disk space for a reader's queries.", error=error)
 
 
 def _make_role(connection: psycopg.Connection[Any], name: str) -> bool:

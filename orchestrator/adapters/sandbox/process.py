@@ -41,7 +41,7 @@ _ENDED_BY: dict[int, Stopped] = {
     signal.SIGSYS: Stopped(StopCategory.FORBIDDEN, "The code made a forbidden system call."),
     signal.SIGXFSZ: Stopped(StopCategory.FORBIDDEN, "The code tried to write a file."),
     signal.SIGKILL: Stopped(
-        StopCategory.MEMORY, "The system stopped the code, probably because of its memory use."
+        StopCategory.MEMORY, "The system killed the process, probably because it used too much memory."
     ),
 }
 
@@ -141,7 +141,7 @@ class SqlSandbox:
         try:
             return _QUERY_ROWS.validate_python(result.value)
         except ValidationError:
-            return Stopped(StopCategory.FORBIDDEN, "The query wrote an invalid result.")
+            return Stopped(StopCategory.FORBIDDEN, "The query produced an invalid result.")
 
 
 def _write_tables(tables: Mapping[str, Table], folder: Path) -> JsonObject:
@@ -228,14 +228,14 @@ def _read(answer: bytes, code: int) -> SandboxResult:
             return Stopped(StopCategory.MEMORY, "The code exceeded its memory limit.")
         if code == 0:
             return Stopped(StopCategory.ERROR, "The result is not valid JSON.")
-        return Stopped(StopCategory.UNAVAILABLE, f"The process exited with code {code} and without a result.")
+        return Stopped(StopCategory.UNAVAILABLE, f"The process exited with code {code} without a result.")
     match body:
         case {"returned": value}:
             return Returned(value)
         case {"stopped": str(category), "message": str(message)} if category in _CATEGORIES:
             return Stopped(StopCategory(category), message)
         case _:
-            return Stopped(StopCategory.FORBIDDEN, "The code wrote an invalid result.")
+            return Stopped(StopCategory.FORBIDDEN, "The code produced an invalid result.")
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

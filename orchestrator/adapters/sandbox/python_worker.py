@@ -110,7 +110,7 @@ def describe(error: BaseException) -> str:
         if place.tb_frame.f_code.co_filename == "<function>":
             line = place.tb_lineno
         place = place.tb_next
-    where = f" in line {line}" if line else ""
+    where = f" on line {line}" if line else ""
     return f"{type(error).__name__}{where}: {str(error)[:500]}"
 
 
@@ -122,7 +122,7 @@ def attempt(request: dict[str, Any]) -> str:
     except (SyntaxError, ValueError, RecursionError) as error:
         return stopped("error", f"The code cannot be compiled: {error}")
     if not isolate(request):
-        return stopped("unavailable", "This system can't run processes without network access.")
+        return stopped("unavailable", "This system can't isolate processes from the network.")
     if "events" not in request["without"]:
         watch_events()
     try:

@@ -105,7 +105,7 @@ def attempt(request: dict[str, Any]) -> str:
     except duckdb.Error as error:
         return stopped("unavailable", f"The tables cannot be loaded: {first_line(error)}")
     if not isolate(request):
-        return stopped("unavailable", "This system can't run processes without network access.")
+        return stopped("unavailable", "This system can't isolate processes from the network.")
     try:
         return ask(connection, request)
     except (duckdb.OutOfMemoryException, MemoryError):

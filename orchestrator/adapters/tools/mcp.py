@@ -128,7 +128,7 @@ class McpTools:
         """Raise ToolFailure unless the server has the tool and accepts the manifest's inputs."""
         offered = (await server.tools()).get(tool.target)
         mistake = (
-            f"it has no tool {tool.target!r}"
+            f"the server has no tool {tool.target!r}"
             if offered is None
             else find_incompatibility(tool.input_schema, offered.input_schema)
         )

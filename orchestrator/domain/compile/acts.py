@@ -17,7 +17,7 @@ def compile_acts(declared: Mapping[str, str], file: SourceFile, problems: Proble
         if len(digit) != 1 or digit not in DIGITS:
             problems.add(file, ("acts", name), f"should be one hexadecimal digit (it is {written!r})")
         elif digit in acts:
-            problems.add(file, ("acts", name), f"{digit!r} is already the digit of {acts[digit].name}")
+            problems.add(file, ("acts", name), f"{digit!r} is already assigned to {acts[digit].name}")
         else:
             acts[digit] = Act(name, words.get(name, frozenset()))
     return dict(sorted(acts.items())) or SHARED

@@ -107,7 +107,7 @@ def _server_secret_mistakes(entry: McpEntry) -> Iterator[tuple[tuple[str, ...], 
     if entry.headers and entry.command:
         yield ("headers",), "require a url; for a command, use environment"
     if any(input_placeholders(text) or credential_placeholders(text) for text in entry.headers.values()):
-        yield ("headers",), "are the same for all calls: they can only have environment variables"
+        yield ("headers",), "are the same for all calls: they can contain only environment variables"
     for name in entry.environment:
         if not _VARIABLE.fullmatch(name):
             yield (
@@ -139,7 +139,7 @@ def _url_mistakes(url: str) -> Iterator[Mistake]:
     if parts.fragment:
         yield "url", "can't have a fragment (#…)"
     if input_placeholders(parts.query):
-        yield "url", "can't have inputs after the ?: put them into query"
+        yield "url", "can't have inputs after the ?: put them in query"
 
 
 def _split(url: str) -> SplitResult | None:

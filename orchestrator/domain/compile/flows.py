@@ -56,7 +56,9 @@ def compile_flows(
     entries: Mapping[str, FlowEntry], vocabulary: Vocabulary, file: SourceFile, problems: Problems
 ) -> dict[Dact, FlowSpec]:
     if len(entries) > MAX_FLOWS:
-        problems.add(file, ("flows",), f"there are {len(entries)} flows; a domain has at most {MAX_FLOWS}")
+        problems.add(
+            file, ("flows",), f"there are {len(entries)} flows; a domain can have at most {MAX_FLOWS}"
+        )
     daxes = {dact: check_dax(dact, entry, vocabulary, file, problems) for dact, entry in entries.items()}
     _check_events(entries, file, problems)
     given = {
@@ -214,13 +216,13 @@ class _FlowCheck:
                 ]
                 self._known((*path, "not_before"), slot.not_before, days, "other date slot")
                 if slot.type != "date":
-                    self._add((*path, "not_before"), "belongs to slots of type date")
+                    self._add((*path, "not_before"), "is allowed only for slots of type date")
             self._check_values(path, slot)
         self._check_groups()
 
     def _check_values(self, path: Path, slot: SlotEntry) -> None:
         if slot.type in _NEEDS_VALUES and not slot.values and slot.entity is None:
-            self._add((*path, "values"), f"is missing: a slot of type {slot.type} names its values")
+            self._add((*path, "values"), f"is missing: a slot of type {slot.type} must list its values")
         if slot.values:
             for value in slot.synonyms:
                 if value not in slot.values:
@@ -232,16 +234,16 @@ class _FlowCheck:
         if None not in (slot.minimum, slot.maximum) and slot.minimum > slot.maximum:  # type: ignore[operator]
             self._add((*path, "minimum"), f"is above maximum ({slot.minimum} > {slot.maximum})")
         if slot.pattern is not None and slot.type != "exact":
-            self._add((*path, "pattern"), "a pattern belongs to slots of type exact")
+            self._add((*path, "pattern"), "a pattern is allowed only for slots of type exact")
         if _canonical(slot.type) not in _BOUNDED and (slot.minimum is not None or slot.maximum is not None):
             key = "minimum" if slot.minimum is not None else "maximum"
-            self._add((*path, key), f"bounds belong to slots of type {', '.join(_BOUNDED)}")
+            self._add((*path, key), f"bounds are allowed only for slots of type {', '.join(_BOUNDED)}")
 
     def _check_groups(self) -> None:
         sizes = Counter(group for slot in self.entry.slots.values() if (group := _group(slot)))
         for name, slot in self.entry.slots.items():
             if slot.group is not None and slot.priority is not Priority.ELECTIVE:
-                self._add(("slots", name, "group"), "only elective slots have a group")
+                self._add(("slots", name, "group"), "only elective slots can have a group")
             elif (group := _group(slot)) and sizes[group] < 2:
                 self._add(
                     ("slots", name, "group"), f"elective group {group!r} has one member; it needs two or more"

@@ -59,7 +59,7 @@ def _check(
 ) -> None:
     for key in ("name", "description"):
         if not getattr(entry, key):
-            problems.add(file, (key,), "is missing in the front matter")
+            problems.add(file, (key,), "is missing from the front matter")
     if entry.name and entry.name.replace("-", "_") != skill.dact:
         problems.add(file, ("name",), f"should be the name of its folder and flow, {skill.dact}")
     if not skill.instructions:
@@ -68,7 +68,7 @@ def _check(
         problems.add(file, ("criteria",), "is missing: `reflect` needs criteria to review the result")
     of_flow = [use.tool_id for use in flow.tools if use.tool_id]
     for index, name in enumerate(entry.tools or ()):
-        problems.check_known(file, ("tools", index), name, of_flow, "tool of the flow")
+        problems.check_known(file, ("tools", index), name, of_flow, "flow tool")
     for index, name in enumerate(entry.components):
         problems.check_known(file, ("components", index), name, COMPONENT_NAMES, "component")
     if flow.mode is not Mode.DIRECT and not 1 <= len(skill.tools) <= MOST_TOOLS:
@@ -85,7 +85,7 @@ def _check_code(
     if skill.stream is not None:
         shapes: JsonObject = (skill.result or {}).get("properties") or {}
         texts = [name for name, shape in shapes.items() if shape.get("type") == "string"]
-        problems.check_known(file, ("stream",), skill.stream, texts, "text of the result")
+        problems.check_known(file, ("stream",), skill.stream, texts, "text output")
     taken: set[Language] = {
         one.language
         for name in skill.tools
@@ -94,9 +94,7 @@ def _check_code(
     }
     if taken and skill.language not in taken:
         names = ", ".join(sorted(taken))
-        problems.add(
-            file, ("language",), f"its tools accept code: declare the language that it writes ({names})"
-        )
+        problems.add(file, ("language",), f"should be a language that its tools accept: {names}")
 
 
 def _check_portable(

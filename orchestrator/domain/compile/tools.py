@@ -106,7 +106,7 @@ def _check_rows(tool_id: str, entry: ToolEntry, file: SourceFile, problems: Prob
     items = listed.get("items")
     columns = input_names(items) if is_object(items) else []
     for key, name in (("key", entry.rows.key), *(("fields", name) for name in entry.rows.fields)):
-        problems.check_known(file, (*path, key), name, columns, "field of the rows")
+        problems.check_known(file, (*path, key), name, columns, "row field")
 
 
 def _target(entry: ToolEntry) -> tuple[Implementation, str, JsonObject]:
@@ -126,7 +126,9 @@ def _check_schemas(tool_id: str, entry: ToolEntry, file: SourceFile, problems: P
             missing := [name for name in required_names(schema) if name not in input_names(schema)]
         ):
             problems.add(
-                file, (*path, "required"), f"lists names that are missing in properties: {', '.join(missing)}"
+                file,
+                (*path, "required"),
+                f"lists names that are missing from properties: {', '.join(missing)}",
             )
 
 
@@ -200,6 +202,6 @@ def _unfit(method: Callable[..., Any], schema: JsonObject) -> list[str]:
     needed = {parameter.name for parameter in parameters if parameter.default is inspect.Parameter.empty}
     unknown = [name for name in input_names(schema) if name not in taken]
     unfilled = sorted(needed - {"call"} - set(required_names(schema)))
-    return [f"does not accept {name!r}, which input_schema has" for name in unknown] + [
+    return [f"does not accept {name!r}, which input_schema declares" for name in unknown] + [
         f"needs {name!r}, which input_schema does not require" for name in unfilled
     ]

@@ -176,7 +176,7 @@ def _forbidden_syntax(node: ast.AST) -> RejectedCode:
     line = getattr(node, "lineno", 1)
     repair = _SYNTAX_REPAIRS.get(type(node), "Write it with plain statements.")
     return RejectedCode(
-        Category.FORBIDDEN_SYNTAX, f"{type(node).__name__} in line {line} is not allowed. {repair}"
+        Category.FORBIDDEN_SYNTAX, f"{type(node).__name__} on line {line} is not allowed. {repair}"
     )
 
 

@@ -167,7 +167,7 @@ def _name_faults(node: ast.Name, bound: frozenset[str]) -> Iterator[RejectedCode
     nearest = find_nearest(name, bound | SAFE_BUILTINS)
     hint = f" Did you mean {nearest}?" if nearest else " Make it a parameter, or import it."
     yield RejectedCode(
-        Category.FORBIDDEN_NAME, f"{name} in line {node.lineno} is not defined.{hint}", nearest
+        Category.FORBIDDEN_NAME, f"{name} on line {node.lineno} is not defined.{hint}", nearest
     )
 
 

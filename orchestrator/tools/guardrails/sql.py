@@ -82,7 +82,7 @@ def check_sql(code: str, entities: Entities | None, rules: SqlRules) -> Approved
         code = judged.code
     return RejectedCode(
         Category.SYNTAX,
-        "The parsed statement can't be written back unchanged. Use names of letters and digits, common types, and "
+        "The parsed statement can't be written back unchanged. Use names made of letters and digits, common types, and "
         "string literals in single quotes.",
     )
 

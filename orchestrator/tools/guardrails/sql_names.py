@@ -102,7 +102,7 @@ def _find_table(
     if table.db or not _is_plain_name(table.name):
         return RejectedCode(
             Category.FORBIDDEN_SOURCE,
-            f"{name!r} is not an available table. Name known tables, without a schema or a file.",
+            f"{name!r} is not an available table. Use known table names, without a schema or file.",
             find_nearest(table.name, known.values()),
         )
     if entities is None or is_new:

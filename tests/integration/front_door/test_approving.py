@@ -48,7 +48,7 @@ async def test_the_example_runs_as_it_stands_and_celery_decides_too(
             assert ended.returncode == 0, ended.stderr
             assert "The invoice of Acme is paid." in ended.stdout
             assert "Madrid stays open" in ended.stdout
-            assert "This approval is void: its call has changed." in ended.stdout
+            assert "This approval is void because the call has changed." in ended.stdout
             assert (
                 "ledger: [({'supplier': 'Acme'}, 'done'), ({'supplier': 'Initech'}, 'done')]" in ended.stdout
             )

@@ -76,7 +76,7 @@ async def test_what_is_told_early_serves_late_without_a_model(
             booked = await talk.say("book a flight to Rome tomorrow")
 
     assert talk.turn == length
-    assert "My wife is allergic to nuts. (noticed in our conversation of " in known["reply"]
+    assert "My wife is allergic to nuts. (noticed in our conversation on " in known["reply"]
     assert "I'll use Bergen (BGO) as the origin (you said “I always fly from Bergen” on " in booked["reply"]
 
 

@@ -75,7 +75,7 @@ CASES: dict[str, tuple[Fields, Verdict]] = {
     "locale of a system": ({"text": "Hello", "locale": "de_de"}, ACCEPTED),
     "no zone": (
         {"text": "Hello", "timezone": "Europe/Atlantis"},
-        wrong("timezone", "is not a time zone; use a name of the IANA database such as Europe/Berlin"),
+        wrong("timezone", "is not a time zone; use an IANA name such as Europe/Berlin"),
     ),
     "no locale": (
         {"text": "Hello", "locale": "xx-YY"},

@@ -146,7 +146,7 @@ async def test_in_a_plan_days_move_along_whatever_else_is_changed_with_them() ->
         ("date", "back", "unknown other date slot 'back'"),
         ("date", "date", "unknown other date slot 'date'"),
         ("date", "cabin", "unknown other date slot 'cabin'"),
-        ("cabin", "date", "belongs to slots of type date"),
+        ("cabin", "date", "is allowed only for slots of type date"),
     ],
 )
 def test_a_day_that_may_not_be_before_what_is_no_other_day(

@@ -33,7 +33,7 @@ class Salaries(Mailroom):
     async def page(self, table_id: str, number: int, call: ToolCall) -> dict[str, Any]:
         self.calls.append(call)
         if self.is_gone:
-            raise ToolFailure(FailureCategory.NOT_FOUND, f"There is no table {table_id}.")
+            raise ToolFailure(FailureCategory.NOT_FOUND, f"There's no table {table_id}.")
         rows = ROWS[(number - 1) * 2 : number * 2]
         return {"rows": rows, "page": number, "pages": 4, "row_count": len(ROWS)}
 
@@ -103,7 +103,7 @@ async def test_a_table_of_one_page_has_no_other() -> None:
     talk = converse(sections=None)
     await talk.say("list the salaries")
 
-    assert (await talk.say("next page"))["reply"] == "That is the whole table: it has one page."
+    assert (await talk.say("next page"))["reply"] == "That's the whole table; it has one page."
     assert "one page" not in (await talk.say("more"))["reply"]
 
 

@@ -113,7 +113,7 @@ def test_a_cell_is_no_formula_for_a_spreadsheet(cell: str) -> None:
 async def test_a_report_summarizes_each_column() -> None:
     rows = (await Office().exports.report(table="cars", call=a_call()))["rows"]
     assert {row["column"]: row["summary"] for row in rows}["mpg"] == (
-        "23.51 on average, 9.0 to 46.6, 1.97 % missing"
+        "23.51 on average, 9.0 to 46.6, 1.97% missing"
     )
 
 

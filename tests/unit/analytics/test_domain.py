@@ -76,7 +76,7 @@ async def test_an_unknown_table_is_asked_for_whatever_was_shown_before() -> None
     await talk.say("describe cars")
     turn = await talk.say("describe unicorns")
     assert turn["completed"] == []
-    assert "There is no table 'unicorns'" in turn["reply"]
+    assert "There's no table 'unicorns'" in turn["reply"]
     assert (await talk.say("wheat"))["completed"] == ["describe_table"]
 
 

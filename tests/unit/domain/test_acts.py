@@ -82,7 +82,7 @@ def with_acts(acts: str, dax: str) -> str:
     [
         ("{find: '3'}", "32", "flows.book_flight.dax: has no act for '2'; the acts are 3 (find)"),
         ("{find: '3', book: 'g'}", "3", "acts.book: should be one hexadecimal digit (it is 'g')"),
-        ("{find: '3', book: '3'}", "3", "acts.book: '3' is already the digit of find"),
+        ("{find: '3', book: '3'}", "3", "acts.book: '3' is already assigned to find"),
         (
             "{find: '3', book: '4'}",
             "3434",

@@ -41,7 +41,7 @@ def test_tools_over_http_and_mcp_are_loaded(tmp_path: Path) -> None:
         ("{url: 'https://{from}.example/x'}", "can't have placeholders in the host"),
         ("{url: 'https://me:pass@shop.example/x'}", "can't contain credentials"),
         ("{url: 'https://shop.example/x#y'}", "can't have a fragment"),
-        ("{url: 'https://shop.example/x?a={from}'}", "put them into query"),
+        ("{url: 'https://shop.example/x?a={from}'}", "put them in query"),
         ("{url: 'https://shop.example/${KEY}'}", "can't contain environment"),
         ("{url: 'https://shop.example/{form}'}", "did you mean 'from'"),
         ("{url: 'https://shop.example/{cabin}'}", "must be required in input_schema"),

@@ -197,7 +197,7 @@ class PostgresDocuments:
             )
             known = self._has_vectors = (await connection.execute(query)).scalar_one() == "vector"
             if not known:
-                _log.warning("PostgreSQL has no pgvector: document search finds chunks by words only.")
+                _log.warning("Without pgvector, document search finds chunks by words only.")
         return known
 
     async def _one(self, condition: str, arguments: JsonObject, document_id: str) -> Document:

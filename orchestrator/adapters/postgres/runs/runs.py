@@ -194,7 +194,9 @@ class PostgresRuns:
             async with self._database.hot_transaction() as transaction:
                 hint = await _redo(transaction, record)
         except psycopg.errors.UniqueViolation as error:
-            raise Refused("Another run of this flow is active on the same session; wait for it.") from error
+            raise Refused(
+                "Another run of this flow is active on the same session; wait for it to end."
+            ) from error
         return Started({record.flow: hint.run_id}, (hint,))
 
     async def _read(

@@ -15,7 +15,7 @@ from orchestrator.types import JsonObject, new_id
 
 ATTEMPTS: Final = 3
 """Maximum number of attempts to start a run while other processes start and end the same flow."""
-STARTED_BY_OTHERS: Final = "Other callers are starting and ending the same runs; try again later."
+STARTED_BY_OTHERS: Final = "Other callers are starting or ending the same runs; try again later."
 GRACE_S: Final = 1.0
 """Time for a message to arrive before the reconciler sends another, in seconds."""
 

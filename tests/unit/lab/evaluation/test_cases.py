@@ -112,7 +112,7 @@ async def test_a_correction_is_what_must_come(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
-        ({"comment": "too long"}, {"rubric": ["It gives no reason to say: too long"]}),
+        ({"comment": "too long"}, {"rubric": ["This comment does not apply to it: too long"]}),
         ({}, {"not_answer": "You\\ have\\ 1\\ booking:"}),
     ],
 )
