@@ -141,7 +141,7 @@ async def _complaint(ping: Callable[[], Awaitable[None]]) -> str | None:
         async with asyncio.timeout(PROBED_WITHIN_S):
             await ping()
     except TimeoutError:
-        return f"It has not responded within {PROBED_WITHIN_S:g} s."
+        return f"No response within {PROBED_WITHIN_S:g} s."
     except Unavailable as error:
         return str(error)
     return None

@@ -61,7 +61,7 @@ def _say_when_approved(used: list[ToolSpec], tags: tuple[str, ...]) -> str:
     if len(tags) == len(TAGS) or any(tool.requires_approval for tool in used):
         return "needed"
     return " or ".join(
-        f"above {bound:g} of {name}" for tool in used for name, bound in tool.approval_above.items()
+        f"{name} above {bound:g}" for tool in used for name, bound in tool.approval_above.items()
     )
 
 

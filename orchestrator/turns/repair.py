@@ -58,7 +58,7 @@ class Release(RequestBody):
     """Release the session lane from its worker. Another worker restarts the running turn."""
 
     kind: Literal["release"]
-    done: ClassVar = "Another worker takes over the session and repeats the running turn."
+    done: ClassVar = "Another worker takes over the session and restarts the running turn."
 
 
 class Retry(RequestBody):
@@ -66,7 +66,7 @@ class Retry(RequestBody):
 
     kind: Literal["retry"]
     turn: Identifier
-    done: ClassVar = "The turn is queued again, as the session's last turn."
+    done: ClassVar = "The turn is queued again, at the end of the session's queue."
 
 
 class GiveUp(RequestBody):
@@ -133,7 +133,7 @@ def require_held(*, held: bool, moved: bool) -> None:
     """Raise Refused unless a worker holds the session lane and the session is still at the inspected epoch."""
     require_looked_at(moved=moved)
     if not held:
-        raise Refused("No worker holds this session: there is nothing to release.")
+        raise Refused("No worker holds this session, so there is nothing to release.")
 
 
 def without_reasons(told: JsonObject) -> JsonObject:

@@ -111,4 +111,4 @@ async def test_what_crashed_alone_is_set_aside(ports: Ports, tenant: TenantId) -
     assert lease.work.input.text == "next"
     poison = await ports.inbox.turn(tenant, crashed.work.turn_id)
     assert poison.status is TurnStatus.QUARANTINED
-    assert poison.error == "its worker crashed 3 times while running it"
+    assert poison.error == "the worker crashed 3 times while running this turn"

@@ -284,7 +284,7 @@ async def test_a_failed_statement_is_replaced_after_the_skill_gave_up() -> None:
 
         assert turn["completed"] == ["ask_data"]
         assert turn["frame"]["data"] == expected(SOME)
-        assert "My first query could not be run, so I ran another: without the broken part." in turn["reply"]
+        assert "My first query couldn't be run, so I ran another: without the broken part." in turn["reply"]
 
 
 async def test_a_misspelled_name_is_corrected_without_a_model() -> None:

@@ -67,7 +67,7 @@ class FramePages:
         except ToolFailure as failure:
             if failure.category is FailureCategory.NOT_FOUND:
                 raise _no_page(number) from failure
-            raise Unavailable(f"The table could not be read: {failure}") from failure
+            raise Unavailable(f"Could not read the table: {failure}") from failure
         members = ("page", "pages", "row_count", "rows")
         return {"frame_id": frame["frame_id"], **{name: found[name] for name in members}}
 
@@ -98,7 +98,7 @@ class FramePages:
         except ToolFailure as failure:
             if failure.category is FailureCategory.NOT_FOUND:
                 raise NotFound("export", export_id) from failure
-            raise Unavailable(f"The export could not be read: {failure}") from failure
+            raise Unavailable(f"Could not read the export: {failure}") from failure
 
     async def _load(self, domain: str) -> tuple[LoadedDomain, Callable[[TenantId], Mapping[str, object]]]:
         if domain not in self._loaded:

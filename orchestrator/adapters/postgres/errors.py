@@ -11,8 +11,8 @@ import sqlalchemy.exc
 from orchestrator.errors import InvalidInput, NotFound, ParleyError, Unavailable
 
 NO_ROLE = (
-    "The database has no role parley_session_flows that this user can use, so session flows, forgetting and repair "
-    "cannot run; `parley doctor` shows the fix."
+    "This database user can't use the role parley_session_flows, so session flows, forgetting and repairs can't run; "
+    "`parley doctor` shows the fix."
 )
 _KINDS = {
     "lanes": "session",

@@ -100,7 +100,7 @@ def run(request: dict[str, Any], code: types.CodeType, builtins: dict[str, Any])
         return stopped("error", "The code does not define exactly one function.")
     result = json.dumps(functions[0](**request["arguments"]), allow_nan=False)
     if len(result) > request["limits"]["output_bytes"]:
-        return stopped("output_too_large", f"The result has {len(result)} bytes as JSON.")
+        return stopped("output_too_large", f"The result has {len(result)} bytes as JSON; return less.")
     return f'{{"returned": {result}}}'
 
 

@@ -69,7 +69,7 @@ def ask(connection: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> str:
     body = {"columns": columns, "rows": rows[:most], "is_cut": len(rows) > most}
     result = json.dumps(plain(body), allow_nan=False)
     if len(result) > request["limits"]["output_bytes"]:
-        return stopped("output_too_large", f"The result has {len(result)} bytes as JSON.")
+        return stopped("output_too_large", f"The result has {len(result)} bytes as JSON; return less.")
     return f'{{"returned": {result}}}'
 
 

@@ -164,7 +164,7 @@ def follow_correction(
     if fresh:
         context.changes.plans.in_doubt = True
         note_revision(
-            context, plan, "expand", f"{', '.join(sorted(values)) or 'a completed step'} was corrected"
+            context, plan, "expand", f"the user corrected {', '.join(sorted(values)) or 'a completed step'}"
         )
     return True
 

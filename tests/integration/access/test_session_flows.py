@@ -129,11 +129,11 @@ def test_who_migrates_and_may_not_make_the_role_is_told_what_follows_and_what_to
 
 async def test_where_the_role_is_missing_the_flow_says_so(place: Place, redis_url: str) -> None:
     async with open_ports(Settings(DATABASE_URL=place.urls["gateway"], REDIS_URL=redis_url)) as ports:
-        with pytest.raises(Unavailable, match="has no role parley_session_flows"):
+        with pytest.raises(Unavailable, match="can.t use the role parley_session_flows"):
             await _read_notes(ports)
         with pytest.raises(Unavailable, match="forgetting and repair cannot run"):
             await make_tools(ports)["scratchpad"].forget(DEFAULT_TENANT, SessionId("any"))
-        with pytest.raises(Unavailable, match="has no role parley_session_flows"):
+        with pytest.raises(Unavailable, match="can.t use the role parley_session_flows"):
             await make_tools(ports)["preferences"].of_user(DEFAULT_TENANT, UserId("anybody"))
 
 

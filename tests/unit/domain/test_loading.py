@@ -209,7 +209,7 @@ def test_the_summary_names_tools_changes_and_tags() -> None:
     assert (cancel.tools, cancel.changes) == (("booking_review", "booking_cancel"), ("booking_cancel",))
     assert (cancel.confirms, cancel.tags) == (True, ("accesses_private_data",))
     assert flows[Dact("search_flights")].changes == ()
-    assert flows[Dact("book_flight")].approval == "above 5000 of total"
+    assert flows[Dact("book_flight")].approval == "total above 5000"
 
 
 def test_tools_that_say_nothing_of_it_take_the_domains_retries_and_time_out(tmp_path: Path) -> None:

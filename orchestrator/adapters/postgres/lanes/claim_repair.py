@@ -88,7 +88,7 @@ async def _take_turn(
             )
             suspected(session_id, crashes)
             return None
-        error = turn.error or f"its worker crashed {crashes} times while running it"
+        error = turn.error or f"the worker crashed {crashes} times while running this turn"
         await end_turn(connection, lane, turn, TurnStatus.QUARANTINED, error, word, acted=acted)
         given_up.append(turn_id)
 
@@ -113,8 +113,8 @@ async def fail_gap(database: Database, session_id: str, gap_timeout_s: float, wo
         if late is not None:
             turn = await _turn(connection, late)
             error = (
-                f"sequence {turn.client_sequence - 1} did not arrive within {gap_timeout_s:g} s; "
-                f"{turn.client_sequence} was not run"
+                f"sequence {turn.client_sequence - 1} did not arrive within {gap_timeout_s:g} s, "
+                f"so sequence {turn.client_sequence} was not run"
             )
             await end_turn(connection, lane, turn, TurnStatus.FAILED, error, word)
         await connection.execute(

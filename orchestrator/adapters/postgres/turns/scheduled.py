@@ -73,7 +73,7 @@ class PostgresScheduledEvents:
                     lane,
                     waiting,
                     TurnStatus.CANCELLED,
-                    "its event was canceled",
+                    "the event was canceled",
                     self._inbox.word,
                 )
             elif found.status is not EventStatus.SCHEDULED:

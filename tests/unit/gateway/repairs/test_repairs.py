@@ -246,7 +246,7 @@ async def test_a_call_is_marked_as_done_with_a_result_of_its_own_kind() -> None:
         (want,) = ticket.wants
 
         previewed = await preview(site, {**want, "result": {"booking_ref": "?"}})
-        assert "doesn't match flight_book" in previewed["refused"][0]
+        assert "doesn't match the output schema of flight_book" in previewed["refused"][0]
 
         made = await site.post(SESSION, [want], await epoch_of(site))
         assert made.status_code == 200
