@@ -114,7 +114,9 @@ def compile_slot_types(
     borrowed = sorted(_types_in_use(flows) & (set(LIBRARY_TYPES) - set(own)))
     if len(own) + len(borrowed) > MAX_OWN_TYPES:
         names = ", ".join([*own, *borrowed])
-        message = f"a domain can have at most {MAX_OWN_TYPES} slot types beyond the universal ones; this one has {names}"
+        message = (
+            f"a domain can have at most {MAX_OWN_TYPES} slot types besides the universal ones; it has {names}"
+        )
         problems.add(file, ("slot_types",), message)
     taken = [kind for kind in own.values() if kind is not None][:MAX_OWN_TYPES]
     types = SlotTypes({**UNIVERSAL_TYPES, **{kind.name: kind for kind in (*_library(borrowed), *taken)}})

@@ -124,16 +124,16 @@ def test_who_migrates_and_may_not_make_the_role_is_told_what_follows_and_what_to
         make_session_flows_role(connection)
 
     [warning] = told
-    assert "forgetting and repair cannot run; `parley doctor` shows the fix" in warning["event"]
+    assert "forgetting and repairs can't run; `parley doctor` shows the fix" in warning["event"]
 
 
 async def test_where_the_role_is_missing_the_flow_says_so(place: Place, redis_url: str) -> None:
     async with open_ports(Settings(DATABASE_URL=place.urls["gateway"], REDIS_URL=redis_url)) as ports:
-        with pytest.raises(Unavailable, match="can.t use the role parley_session_flows"):
+        with pytest.raises(Unavailable, match="use the role parley_session_flows"):
             await _read_notes(ports)
-        with pytest.raises(Unavailable, match="forgetting and repair cannot run"):
+        with pytest.raises(Unavailable, match="forgetting and repairs"):
             await make_tools(ports)["scratchpad"].forget(DEFAULT_TENANT, SessionId("any"))
-        with pytest.raises(Unavailable, match="can.t use the role parley_session_flows"):
+        with pytest.raises(Unavailable, match="use the role parley_session_flows"):
             await make_tools(ports)["preferences"].of_user(DEFAULT_TENANT, UserId("anybody"))
 
 
