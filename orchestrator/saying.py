@@ -50,7 +50,7 @@ def read_told(body: Any) -> Told:
 
 
 def quote_all(told: Told) -> str:
-    """Return the values of a saying, joined by spaces, or `told` itself if it is a string."""
+    """Return a saying's values, joined by spaces, or `told` itself if it is a string."""
     if isinstance(told, str):
         return told
     values: list[Any] = list(told.values.values())

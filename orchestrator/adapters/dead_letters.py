@@ -63,7 +63,7 @@ class DeadLetters:
             self._redis.hdel(MESSAGES, *dropped)
 
     def list(self) -> list[JsonObject]:
-        """Return the metadata of the stored messages, newest first."""
+        """Return the stored messages' metadata, newest first."""
         return [orjson.loads(entry) for entry in self._redis.lrange(FACTS, 0, -1)]
 
     def message(self, letter_id: str) -> JsonObject | None:

@@ -97,7 +97,7 @@ class EventFeed:
             after = events[-1].number or after
 
     async def last_number(self, tenant_id: TenantId, session_id: SessionId) -> int:
-        """Return the number of the session's last event, or 0 if the session has no events."""
+        """Return the session's last event number, or 0 if the session has no events."""
         return (await self._log.last_numbers(tenant_id, [session_id])).get(session_id, 0)
 
     async def follow(
@@ -162,7 +162,7 @@ class EventFeed:
     async def _has_ended(self, tenant_id: TenantId, turn_id: TurnId | None) -> bool:
         """Return whether the turn has ended.
 
-        After a worker's death, Redis can still have the tokens of a turn that has ended.
+        After a worker's death, Redis can still contain tokens from a turn that has ended.
         """
         if turn_id is None:
             return False

@@ -11,7 +11,7 @@ PRIVATE_DOMAINS: Final = (".localhost", ".local", ".internal", ".svc", ".home.ar
 
 
 def host_of(header: str) -> str:
-    """Return the host of a `Host` header without its port, or an empty string if the header is malformed."""
+    """Return the host in a `Host` header without the port, or an empty string if the header is malformed."""
     try:
         return urlsplit(f"//{header}").hostname or ""
     except ValueError:

@@ -34,7 +34,7 @@ _pool = _Pool()
 async def run_in_thread(
     work: Callable[_Given, _Result], /, *arguments: _Given.args, **named: _Given.kwargs
 ) -> _Result:
-    """Run `work` in one of the runtime's threads, with the caller's context variables."""
+    """Run `work` in one of the runtime's threads, with a copy of the caller's context variables."""
     context = contextvars.copy_context()
     loop = asyncio.get_running_loop()
     return await loop.run_in_executor(_pool.executor, lambda: context.run(work, *arguments, **named))

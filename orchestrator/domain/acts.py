@@ -89,7 +89,7 @@ def write_dax(digits: str) -> str:
 
 
 def read_acts(dax: str) -> str:
-    """Return the digits of a dax without leading zeros, or “0” for “000”."""
+    """Return a dax's digits without leading zeros, or “0” for “000”."""
     return dax.lstrip("0") or dax[:1]
 
 

@@ -103,7 +103,7 @@ class LocaleForms:
         return format_time(value, "h:mm a" if "a" in pattern else "HH:mm", locale=self._words)
 
     def month(self, value: int) -> str:
-        """Return the name of a month, 1 to 12."""
+        """Return the name of a month from 1 to 12."""
         from babel.dates import get_month_names  # noqa: PLC0415
 
         return get_month_names("wide", "stand-alone", self._words)[value]
@@ -145,7 +145,7 @@ def forms_of(tag: str, language: str) -> LocaleForms:
 
 
 def forms_for(locale: str | None, language: str) -> LocaleForms | None:
-    """Return a locale's formats. Default: the formats of the language.
+    """Return a locale's formats. Default: the language's formats.
 
     Return None if no locale is given and the language is English or unknown.
     """
@@ -180,7 +180,7 @@ ENGLISH_SEPARATORS: Final = Separators(".", ",")
 
 
 def separators_of(tag: str | None, language: str = ENGLISH) -> Separators:
-    """Return the number separators of a locale. Default: the separators of the language."""
+    """Return a locale's number separators. Default: the language's separators."""
     forms = forms_for(tag, language)
     if forms is None or forms.separators == ENGLISH_SEPARATORS:
         return ENGLISH_SEPARATORS

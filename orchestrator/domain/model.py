@@ -84,7 +84,7 @@ class ToolSpec:
 
     @cached_property
     def fields(self) -> JsonObject:
-        """Return the schemas of all output fields by name, including fields of nested objects and of rows."""
+        """Return the schemas of all output fields by name, including fields in nested objects and rows."""
         found: JsonObject = {}
         schemas: list[Json] = [self.output_schema]
         while schemas:
@@ -137,7 +137,7 @@ class EntityValue:
 
 
 def columns_of(metadata: JsonObject) -> tuple[str, ...] | None:
-    """Return the columns of a table, or None if the metadata doesn't describe a table."""
+    """Return a table's columns, or None if the metadata doesn't describe a table."""
     columns = metadata.get("columns")
     return tuple(str(column) for column in columns) if is_list(columns) else None
 

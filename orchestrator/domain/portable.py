@@ -92,7 +92,7 @@ def _simplify(schema: JsonObject, definitions: Mapping[str, JsonObject], depth: 
 
 
 def _split(schema: JsonObject) -> JsonObject:
-    """Replace a list of types with alternatives of one type each, because some providers don't support type lists."""
+    """Replace a list of types with single-type alternatives, because some providers don't support type lists."""
     kinds: list[str] = schema["type"]
     rest = {keyword: body for keyword, body in schema.items() if keyword not in {"type", "description"}}
     values = cast("list[Json]", rest.pop("enum", []))

@@ -114,7 +114,7 @@ def _cannot_undo(domain: Domain) -> Iterator[str]:
 
 
 def _unknown_data(domain: Domain, with_policies: frozenset[str]) -> Iterator[str]:
-    """Yield a hint for each key of `data` in a template that no tool of the flow declares."""
+    """Yield a hint for each `data` key that a template uses but none of the flow's tools declares."""
     for dact, flow in domain.flows.items():
         text = domain.templates.get(dact)
         if text is None or dact in with_policies or dact in domain.skills:

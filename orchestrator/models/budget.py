@@ -203,7 +203,7 @@ def check(scope: str, limit: Limit, wanted: Spent) -> None:
 
 
 def worst_usage(request: ChatRequest) -> Usage:
-    """Return the maximum usage of a request: its estimated prompt tokens and its answer limit."""
+    """Return a request's maximum usage: its estimated prompt tokens and its answer limit."""
     return Usage(prompt_tokens(request), request.max_tokens)
 
 

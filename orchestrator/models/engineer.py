@@ -198,7 +198,7 @@ class PromptEngineer:
         find_fault: FindFault | None = None,
         publish: PublishCall | None = None,
     ) -> ToolsAnswer:
-        """Request one step of a tool loop.
+        """Request one step in a tool loop.
 
         Args:
             prompt_id: the prompt that starts the loop.

@@ -95,7 +95,7 @@ def _least(profile: EndpointProfile, request: ChatRequest) -> EndpointProfile:
 
 
 def _carried(request: ChatRequest) -> Iterator[RequestField]:
-    """Yield the optional fields of the request that its minimal form omits."""
+    """Yield the request's optional fields that its minimal form omits."""
     yield from (RequestField.METADATA, RequestField.STREAM_USAGE, RequestField.STRICT)
     if request.temperature is not None:
         yield RequestField.TEMPERATURE

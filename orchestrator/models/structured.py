@@ -196,7 +196,7 @@ def drop_history(messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...] |
 
 
 def ask_again(reply: ChatReply, reason: str) -> tuple[ChatMessage, ...]:
-    """Return the messages of a repair request: the previous answer and its fault, both as data."""
+    """Return the messages for a repair request: the previous answer and its fault, both as data."""
     answered = {
         "text": reply.text[:LONGEST_QUOTE],
         "tool_calls": [[call.name, call.arguments[:LONGEST_QUOTE]] for call in reply.tool_calls],

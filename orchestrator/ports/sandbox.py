@@ -74,7 +74,7 @@ class Sandbox(Protocol):
         Args:
             function_source: the source of exactly one function, approved by the guardrails.
             arguments: JSON values by parameter name.
-            limits: limits of this run.
+            limits: limits for this run.
             imports: standard-library modules that the source can import.
         """
         ...
@@ -109,6 +109,6 @@ class SqlSandbox(Protocol):
         Args:
             statement: a single query, approved by the guardrails.
             tables: the tables that the query can read, by name.
-            limits: limits of this query. The kernel enforces time and memory.
+            limits: limits for this query. The kernel enforces the time and memory limits.
         """
         ...

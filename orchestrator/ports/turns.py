@@ -126,7 +126,7 @@ class Approvals(Protocol):
         status: ApprovalStatus | None = None,
         limit: int = 100,
     ) -> list[ApprovalRecord]:
-        """Return approvals, newest first. Default: approvals of all sessions and with any status."""
+        """Return approvals, newest first. Default: approvals from all sessions, with any status."""
         ...
 
     async def get(self, tenant_id: TenantId, approval_id: str) -> ApprovalRecord:

@@ -106,7 +106,7 @@ class Journal:
         return any(step.kind == TOOL for step in self._journal.values())
 
     def idempotency_key(self, key: str) -> str:
-        """Return the idempotency key of a step. The key is the same in all attempts."""
+        """Return a step's idempotency key, which is the same in all attempts."""
         return f"{self.turn_id}:{key}"
 
     async def call(
@@ -127,7 +127,8 @@ class Journal:
             request: the call's input, to detect that a key is reused for a different call.
             run: makes the call. Receives the idempotency key.
             idempotent: True if the call can be repeated. If False, its start is recorded first.
-            effect: the intended side effect, if any. If it has happened, or may have happened, it is not repeated.
+            effect: the intended side effect, if any. Unless `effect.again` is set, a side effect that may have
+                happened is not repeated.
 
         Raises:
             StepMismatch: the journal has a different request with this key.

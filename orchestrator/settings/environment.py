@@ -24,7 +24,7 @@ _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD)$")
 
 
 def read_variable(name: str) -> str | None:
-    """Return the value of a variable, or the content of the file named by ``<name>_FILE``.
+    """Return a variable's value, or the content of the file named by ``<name>_FILE``.
 
     Raises ConfigurationError if the file cannot be read.
     """

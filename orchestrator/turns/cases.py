@@ -12,14 +12,14 @@ _OF_ITS_SESSION = re.compile(r"_id$|^candidate$")
 def make_case(
     turns: Sequence[JsonObject], turn_id: str, feedback: JsonObject | None = None
 ) -> JsonObject | None:
-    """Return the conversation up to a turn as a case.
+    """Return the conversation up to a turn as an evaluation case.
 
     Return None if the turn is not in `turns` or has no user input, or if its feedback yields no expectation.
 
     Args:
         turns: the session's turns with their times, oldest first, at least up to `turn_id`.
         turn_id: the turn that the case is about.
-        feedback: rating, comment and correction of the turn, or None to leave `expect` empty for the author.
+        feedback: the turn's rating, comment and correction, or None to leave `expect` empty for the author.
     """
     taken: list[JsonObject] = []
     remembered: dict[str, str] = {}

@@ -79,8 +79,8 @@ def fingerprint_effect(
     """Return a digest that identifies a side effect by tool, normalized arguments and flow instance.
 
     Args:
-        tool_id: the tool.
-        arguments: arguments of the call.
+        tool_id: the tool to call.
+        arguments: the call's arguments.
         instance: the flow or plan step that needs the side effect.
         defaults: values that are equivalent to omitting an argument.
     """

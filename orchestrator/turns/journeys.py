@@ -32,7 +32,7 @@ class Journey:
         return self.stretches[-1].session_id
 
     def after(self, fork: Stretch | None) -> list[JsonObject]:
-        """Return summaries of the turns after `fork`, or of all turns if `fork` is None."""
+        """Return summaries of the turns after `fork`. If `fork` is None, return summaries of all turns."""
         names = [one.session_id for one in self.stretches]
         start = names.index(fork.session_id) if fork is not None else 0
         since = (fork.until or 0) if fork is not None else 0

@@ -145,10 +145,10 @@ def expect_result(
     """Return the event that waits for the result of an asynchronous call.
 
     Args:
-        session_id: the session of the call.
-        tenant_id: the tenant of the session.
+        session_id: the session that makes the call.
+        tenant_id: the session's tenant.
         call: the call's idempotency key.
-        tool_id: the tool.
+        tool_id: the tool that is called.
         fingerprint: the call's entry in the side-effect ledger, if any.
         due: the time to check on the call if the result has not arrived.
         set_by: the step or turn that makes the call. If that step or turn runs again, the event is kept.

@@ -280,7 +280,7 @@ def unanswered(
     *,
     acted: bool = False,
 ) -> JsonObject:
-    """Return the turn object of a canceled, failed, rejected or quarantined turn, with its reply from `SAFE_REPLIES`.
+    """Return the turn object for a canceled, failed, rejected or quarantined turn, with a standard reply.
 
     `acted`: True to reply that tools with side effects were called. `word`: renders the reply in the user's language.
     """

@@ -94,7 +94,7 @@ DeliveryResult: TypeAlias = Delivered | DeliveryFailed
 
 
 def check_url(url: str) -> str:
-    """Return the host of a webhook URL. Raise InvalidInput if the URL is not valid."""
+    """Return a webhook URL's host. Raise InvalidInput if the URL is not valid."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port

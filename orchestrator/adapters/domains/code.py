@@ -19,7 +19,7 @@ SHIPPED = "domains"
 
 
 def shipped_folder() -> Path | None:
-    """Return the folder of the built-in domains, or None if they are not installed."""
+    """Return the built-in domains' folder, or None if they are not installed."""
     try:
         package = importlib.import_module(SHIPPED)
     except ModuleNotFoundError:
@@ -37,7 +37,7 @@ def import_services(folder: Path, problems: Problems) -> dict[str, Any]:
 
 
 def import_internal_flows(folder: Path, problems: Problems) -> dict[str, Any]:
-    """Return the classes and functions that internal_flows.py defines, by name.
+    """Return the classes and functions defined in internal_flows.py, by name.
 
     Return an empty dict if the file is missing or can't be imported.
     """

@@ -63,7 +63,7 @@ def load_domain(name_or_path: str | Path) -> LoadedDomain:
 
 
 def check_domain(name_or_path: str | Path) -> list[Problem]:
-    """Return all problems of a domain, or an empty list if the domain can be loaded."""
+    """Return all problems in a domain, or an empty list if the domain can be loaded."""
     problems = Problems()
     _load(name_or_path, problems)
     return problems.found
@@ -284,7 +284,7 @@ class DomainRegistry:
         return known
 
     def language(self, name: str) -> str:
-        """Return the language of a domain's users, or English if the domain is unknown or invalid."""
+        """Return a domain's default language, or English if the domain is unknown or invalid."""
         try:
             return self.config(name).language.default
         except (ConfigurationError, InvalidInput):
@@ -310,7 +310,7 @@ class DomainRegistry:
         return known
 
     def if_busy(self, name: str) -> IfBusy:
-        """Return the default `if_busy` for sessions of a domain.
+        """Return the default `if_busy` for a domain's sessions.
 
         For an invalid domain, return `understand`, because each of its turns reports the problems. Raises
         InvalidInput for an unknown domain.

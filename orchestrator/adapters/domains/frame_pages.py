@@ -81,7 +81,7 @@ class FramePages:
         user_id: UserId | None,
         now: float,
     ) -> JsonObject:
-        """Return an export of a session: ``{name, format, text, key}``.
+        """Return a session's export: ``{name, format, text, key}``.
 
         Raises:
             NotFound: the export doesn't exist or belongs to another caller.

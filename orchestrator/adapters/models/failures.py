@@ -222,7 +222,7 @@ def _places(detail: Json) -> Iterable[str]:
 
 
 def _violations(error: JsonObject) -> Iterable[str]:
-    """Yield the `details[].fieldViolations[].description` values of a Google error."""
+    """Yield the `details[].fieldViolations[].description` values in a Google error."""
     details = error.get("details")
     for detail in cast("list[Json]", details) if isinstance(details, list) else []:
         listed = cast("JsonObject", detail).get("fieldViolations") if isinstance(detail, dict) else None

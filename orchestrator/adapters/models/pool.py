@@ -157,7 +157,7 @@ class ModelPool:
         await asyncio.gather(*(client.aclose() for client in clients))
 
     def _resolve(self, wanted: ModelConfig) -> ModelConfig:
-        """Return the configuration with the endpoint of each `provider:name` resolved."""
+        """Return the configuration with each `provider:name` resolved to an endpoint."""
         named = (wanted.default, wanted.fallback, *wanted.per_prompt.values())
         choices = {choice for choice in named if choice is not None}
         return replace(wanted, meant={choice: self._meant_by(choice) for choice in choices})

@@ -34,7 +34,7 @@ async def lock_lane(
 async def lock_lane_of_turn(
     connection: AsyncConnection, tenant_id: TenantId, turn_id: TurnId
 ) -> tuple[Row[Any], Row[Any]] | None:
-    """Lock a turn's lane. Return the rows of the lane and the turn, or None if the tenant has no such turn."""
+    """Lock a turn's lane. Return the lane's and the turn's rows, or None if the tenant has no such turn."""
     owner = select(turns.c.session_id).where(turns.c.turn_id == turn_id, turns.c.tenant_id == tenant_id)
     session_id = (await connection.execute(owner)).scalar_one_or_none()
     if session_id is None:

@@ -230,7 +230,7 @@ def _make_role(connection: psycopg.Connection[Any], name: str) -> bool:
 
 
 def _set_login(connection: psycopg.Connection[Any], user: str, password: str, role: str) -> None:
-    """Create or change a login. The server and its log receive only a digest of the password.
+    """Create or change a login. The server and its log receive only the password's digest.
 
     The login role has the limits, because a pooler does not forward limits that a connection requests.
     """

@@ -50,7 +50,7 @@ class PostgresStatus:
         self._database = database
 
     async def read(self) -> SystemStatus:
-        """Return the system's status across all tenants. Raises Unavailable."""
+        """Return the system status across all tenants. Raises Unavailable."""
         row = await self._database.fetch_one(statement("status"), {})
         assert row is not None
         *counts, outbox, runs, failing, given_up, jobs = row
@@ -91,7 +91,7 @@ class PostgresLoad:
         self._database = database
 
     async def turn_wait_s(self) -> float:
-        """Return the 95th percentile of recent user turns' waits for a worker, in seconds.
+        """Return the 95th-percentile wait for a worker among recent user turns, in seconds.
 
         Return 0 if there are no recent user turns.
         """
@@ -100,7 +100,7 @@ class PostgresLoad:
         return 0.0 if row is None or row[0] is None else row[0]
 
     async def backlog(self, tenant_id: TenantId | None = None, *, limit: int = 100) -> list[SessionBacklog]:
-        """Return the backlogs of up to `limit` sessions, oldest first. Default: sessions of all tenants."""
+        """Return the backlogs of up to `limit` sessions, oldest first. Default: all tenants' sessions."""
         arguments = {"tenant_id": tenant_id, "limit": limit}
         rows = await self._database.fetch_all(statement("run_backlog"), arguments)
         return [SessionBacklog(*row) for row in rows]

@@ -112,7 +112,7 @@ def _reader(kind: type[_Record]) -> TypeAdapter[_Record]:
 
 
 def record_of(kind: type[_Record], row: Row[Any], /, **given: Any) -> _Record:
-    """Create an instance of the dataclass `kind` from a row's columns. `given`: values that override columns."""
+    """Create a `kind` dataclass instance from a row's columns. `given`: values that override columns."""
     return _reader(kind).validate_python(_members(row) | given)
 
 

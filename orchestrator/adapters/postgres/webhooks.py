@@ -73,7 +73,7 @@ class PostgresWebhooks:
         session_id: SessionId | None = None,
         events: tuple[str, ...] | None = None,
     ) -> Webhook:
-        """Subscribe a URL to a session's future events. Default: the events of all the tenant's sessions.
+        """Subscribe a URL to a session's future events. Default: events from all the tenant's sessions.
 
         `events`: the event types to deliver. Default: all types. Raises InvalidInput for an invalid
         URL, or NotFound if the session doesn't exist or is closed.

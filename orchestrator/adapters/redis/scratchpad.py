@@ -131,7 +131,7 @@ class RedisScratchpad:
 
 
 def _keys(tenant_id: TenantId, session_id: SessionId) -> tuple[str, str, str, str]:
-    """Return the keys of a scratchpad's entries, use order, operations and use counter.
+    """Return the keys for a scratchpad's entries, use order, operations and use counter.
 
     The braces put all keys into one hash slot.
     """

@@ -111,7 +111,7 @@ def filter_system_calls(libc: Any) -> bool:
         (LOAD_WORD, 0, 0, 0),  # seccomp_data.nr
         *((JUMP_IF_EQUAL, last - at, 0, number) for at, number in enumerate(allowed)),
         (JUMP_IF_EQUAL, 0, 2, send_signal),
-        (LOAD_WORD, 0, 0, 16),  # the lower half of the first argument, the target
+        (LOAD_WORD, 0, 0, 16),  # the lower half of the first argument, which is the target process
         (JUMP_IF_EQUAL, 1, 0, os.getpid()),
         (RETURN, 0, 0, SECCOMP_RET_KILL_PROCESS),
         (RETURN, 0, 0, SECCOMP_RET_ALLOW),

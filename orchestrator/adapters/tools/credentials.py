@@ -52,7 +52,7 @@ class UserCredentials:
         self._kept: dict[_Key, _Kept] = {}
 
     async def read(self, tool: ToolSpec, call: ToolCall) -> Mapping[str, str]:
-        """Return the values of the credentials that a tool's headers use, by name.
+        """Return the credential values that a tool's headers use, by credential name.
 
         If this method raises ToolFailure, the tool was not called.
         """

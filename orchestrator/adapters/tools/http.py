@@ -107,7 +107,7 @@ class HttpTools:
     async def _exchange(
         self, request: httpx2.Request, redirects: list[str]
     ) -> tuple[int, httpx2.Headers, bytes]:
-        """Send a request. Return the status, headers and body of the response.
+        """Send a request. Return the response's status, headers and body.
 
         Follow redirects that keep the method and the host, and append their URLs to `redirects`. Return other
         redirects as responses.

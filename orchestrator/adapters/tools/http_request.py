@@ -131,7 +131,7 @@ class _Filler:
         self._environment = environment
 
     def fill(self, template: Json) -> Json:
-        """Fill in the placeholders of a JSON value. Parts whose input is missing are omitted."""
+        """Fill in the placeholders in a JSON value. Omit parts whose input is missing."""
         if isinstance(template, str):
             name = sole_input(template)
             if name is not None:

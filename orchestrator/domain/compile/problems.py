@@ -48,7 +48,7 @@ class SourceFile:
         return f"{where}: {'.'.join(str(step) for step in path)}" if path else where
 
     def line_of(self, path: Path) -> int | None:
-        """Return the line number of the deepest known part of the path, or None."""
+        """Return the line number of the deepest part of the path that has one, or None."""
         for length in range(len(path), 0, -1):
             if (line := self.lines.get(path[:length])) is not None:
                 return line

@@ -66,7 +66,7 @@ class PreferenceStore(Protocol):
     """
 
     async def of_user(self, tenant_id: TenantId, user_id: UserId) -> list[Preference]:
-        """Return all preferences of a user, ordered by key."""
+        """Return all of a user's preferences, ordered by key."""
         ...
 
     async def remember(

@@ -115,7 +115,7 @@ def unblock(nodes: dict[str, Node], again: str) -> dict[str, int]:
 
 
 def count_manual(succeeded: list[int | None]) -> int | None:
-    """Return the redo count of a manual rerun, or None if no run of the chain succeeded (IF-5).
+    """Return the redo count for a manual rerun, or None if no run in the chain succeeded (IF-5).
 
     `succeeded`: the redo counts of the chain's successful runs. A failed rerun does not advance the count.
     """

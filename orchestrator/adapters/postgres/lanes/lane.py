@@ -61,7 +61,7 @@ class PostgresLane:
         freed: Freed = lambda _sessions: None,
         word: WordFor = unworded,
     ) -> None:
-        """Create the lanes of a worker.
+        """Create a worker's session lanes.
 
         `crashes_below`: turns with this many crashes go to `suspected` instead of running. None in an
         isolated process (RT-26). `quarantined`: receives turns without remaining attempts. `freed`:
@@ -208,7 +208,7 @@ class PostgresLane:
             self._suspected(session_id, crashes)
 
     async def _read_steps(self, turn_id: TurnId) -> tuple[Step, ...]:
-        """Return the journal of the turn's earlier attempts, oldest step first."""
+        """Return the steps journaled in the turn's earlier attempts, oldest first."""
         rows = await self._database.fetch_all(statement("read_steps"), {"turn_id": turn_id})
         return tuple(
             Step(key, kind, StepStatus(status), request_hash, result)

@@ -70,7 +70,7 @@ class PostgresSessionMaterial:
 
 
 def _rows_of(data: Json) -> list[JsonObject]:
-    """Return the objects in the lists of a frame's data, or the data object itself if it has no lists."""
+    """Return the objects in the lists in a frame's data, or the data object itself if it has no lists."""
     if is_object(data):
         nested = [row for value in data.values() for row in _rows_of(value) if is_list(value)]
         return nested or [data]

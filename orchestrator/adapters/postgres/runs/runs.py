@@ -144,7 +144,7 @@ class PostgresRuns:
         return await self._read(tenant_id, internal_runs.c.chain_id == chain_id)
 
     async def graph(self, tenant_id: TenantId, graph_id: str) -> list[RunRecord]:
-        """Return all runs of a graph, including reruns, in creation order."""
+        """Return all runs in a graph, including reruns, in creation order."""
         return await self._read(tenant_id, internal_runs.c.graph_id == graph_id)
 
     async def behind(self, run_ids: Sequence[str]) -> list[GraphNode]:
@@ -177,7 +177,7 @@ class PostgresRuns:
     async def cancel(self, tenant_id: TenantId, run_id: str) -> RunRecord:
         """Cancel a run unless it has ended.
 
-        Its workers are fenced off, and its successors are released or blocked.
+        Fence off its workers, and release or block its successors.
         """
         async with self._database.hot_transaction() as transaction:
             await end_run(transaction, run_id, RunEnd(RunStatus.CANCELLED), tenant_id=tenant_id)
@@ -216,8 +216,8 @@ class PostgresRuns:
 async def _redo(transaction: HotConnection, record: RunRecord) -> Hint:
     """Add a run to an ended chain. Runs that were blocked by the chain's failure wait for the new run.
 
-    The new run inherits the successors of the chain's last run, so that each successor depends on one run of
-    a chain.
+    The new run inherits the last run's successors, so that each successor depends on only one run in a
+    chain.
     """
     rows = await transaction.fetch_all(statement("lock_graph"), {"graph_id": record.graph_id})
     chain = [

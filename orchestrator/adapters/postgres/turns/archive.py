@@ -33,7 +33,7 @@ class PostgresArchive:
         self._database = database
 
     async def frames(self, tenant_id: TenantId, session_id: SessionId) -> list[JsonObject]:
-        """Return the latest frame of each flow, newest first, with its `turn_id` and time (`at`)."""
+        """Return each flow's latest frame, newest first, with its `turn_id` and time (`at`)."""
         rows = await self._of_session(tenant_id, session_id, _frames(tenant_id, session_id))
         return [_frame(row) for row in rows]
 
@@ -158,7 +158,7 @@ class PostgresFeedback:
     async def list(
         self, tenant_id: TenantId, *, session_id: SessionId | None = None, limit: int = 100
     ) -> list[FeedbackRecord]:
-        """Return feedback on a session, newest first. Default: feedback on all sessions of the tenant."""
+        """Return feedback on a session, newest first. Default: feedback on all the tenant's sessions."""
         query = select(table).where(table.c.tenant_id == tenant_id).order_by(desc(table.c.at)).limit(limit)
         if session_id is not None:
             query = query.where(table.c.session_id == session_id)

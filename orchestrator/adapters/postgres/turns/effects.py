@@ -92,7 +92,7 @@ async def adopt_effect(
 async def change_effect(
     database: Database, lease: Lease, fingerprint: str, status: LedgerStatus, **more: Json
 ) -> None:
-    """Change the status of a ledger entry, and the columns in `more`. Raises LaneLost."""
+    """Change a ledger entry's status, and the columns in `more`. Raises LaneLost."""
     async with database.transaction() as connection:
         await _hold(connection, lease)
         await connection.execute(
