@@ -45,7 +45,7 @@ async def take_decision(context: TurnContext, understood: Understanding) -> bool
 def _may_mean_something_else(
     context: TurnContext, understood: Understanding, approval: PendingApproval
 ) -> bool:
-    """Return whether the answer was typed, with at least one other turn between it and the request for approval."""
+    """Return whether the answer was typed two or more turns after the approval request."""
     return not understood.is_click and context.state.turn > approval.asked_turn + 1
 
 

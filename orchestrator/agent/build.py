@@ -52,7 +52,7 @@ def build_agent(
         tool_ports: tool transports other than services, and shared stores. Default: in-process stores.
         engineer: calls models. Default: no models, only the local classifier and templates.
         system1: a trained local classifier. Default: train one, which takes one or two seconds.
-        ports: other ports of the process. Default: none.
+        ports: the process's other ports. Default: none.
 
     Raises:
         ConfigurationError: if a schema or template cannot be compiled.

@@ -1,7 +1,7 @@
 """Human handoff: requests in the operators' queue, and operators' answers (AM-5).
 
-A request is an approval that only operators can decide. An operator answers once, in the reason of the
-decision, or takes over the session. The assistant serves the user until an operator takes over (see `takeover`).
+A request is an approval that only operators can decide. An operator answers once, in the decision's reason,
+or takes over the session. The assistant serves the user until an operator takes over (see `takeover`).
 """
 
 from orchestrator.agent.takeover import waits_for_person
@@ -14,7 +14,7 @@ from orchestrator.turns.approval import PERSON, ApprovalRecord, ApprovalStatus
 from orchestrator.types import FlowId, new_id
 
 _OF_NO_FLOW = FlowId("")
-"""Flow ID of a handoff request, which belongs to no task."""
+"""Flow ID of a handoff request, which doesn't belong to a task."""
 _HELPLESS_AFTER = 2
 """Factor for `escalation_turns`.
 

@@ -1,6 +1,6 @@
 """Turns that skip NLU and, in most cases, PEX.
 
-These turns handle proposals of background flows (IF-12), gathered context (PX-16), operators' repairs, and
+These turns handle proposals from background flows (IF-12), gathered context (PX-16), operators' repairs, and
 messages to an operator who has taken over (RT-35).
 """
 
@@ -38,7 +38,7 @@ from orchestrator.turns.repair import GONE_ON, REPAIRED, Mark, SignedOrder
 from orchestrator.types import FlowId, JsonObject, ToolId, is_list, is_object
 
 PROPOSAL = "proposal"
-"""The name of the action of system turns that deliver a proposal."""
+"""Action name of system turns that deliver a proposal."""
 
 
 class Decision(StrEnum):
@@ -52,8 +52,7 @@ class Decision(StrEnum):
 class Verdict:
     """The decision on a proposal.
 
-    `left`: flows that left the stack. `mended`: the repaired state, or None if the proposal is not an applied
-    repair.
+    `left`: flows that left the stack. `mended`: the repaired state, or None if no repair was applied.
     """
 
     decision: Decision
@@ -147,7 +146,7 @@ async def commit_repairs(lease: Lease, work: Work, journal: Journal, modules: Mo
 
 
 async def find_line(lease: Lease, journal: Journal, fingerprint: str) -> LedgerEntry | None:
-    """Return a ledger entry of this session, but not of its forks, or None."""
+    """Return a ledger entry from this session, but not from its forks, or None."""
     own = Effect(fingerprint, FlowId(""), ToolId(""), {}, {}, judge=lambda _: LedgerStatus.UNKNOWN)
     return await journal.lane.find_effect(lease, own)
 

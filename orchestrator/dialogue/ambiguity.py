@@ -1,4 +1,4 @@
-"""A session's open questions, with their displayed texts and how often each was asked (AM-1 … AM-4).
+"""A session's open questions, with their displayed texts and the number of times each was asked (AM-1 … AM-4).
 
 `dialogue.questions` defines the questions' texts, and the actions for the answers.
 """

@@ -34,7 +34,7 @@ _WRITTEN = {
 
 
 SELDOM = ("outputs", "notes", "turn_ids", "plan_id", "interrupted_at", "interruption", "completed_at")
-"""Fields of a flow that are serialized without conversion, unless empty."""
+"""Flow fields that are serialized without conversion, unless empty."""
 _PROGRESS = tuple(one.name for one in fields(Progress))
 
 

@@ -82,7 +82,7 @@ class PlanFlow(BaseFlow):
 
 _SOURCES = {source.value: source for source in SlotSource}
 _OF_PLANS = ("goal", "rounds", "noted", "by_model", "settled", "beyond")
-"""Fields of a plan that are serialized as they are, unless empty."""
+"""Plan fields that are serialized as they are, unless empty."""
 
 
 def _write_step(step: PlanStep) -> JsonObject:

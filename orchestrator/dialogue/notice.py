@@ -10,7 +10,7 @@ from orchestrator.types import JsonObject
 
 
 class NoticeKind(StrEnum):
-    """Kinds of messages. Each has a base template of the same name, which domains can override."""
+    """Kinds of messages. Each has a base template with the same name, which domains can override."""
 
     GREETING = "greeting"
     REJECTED = "rejected"

@@ -34,8 +34,8 @@ class AwaitedCall:
     """An accepted call whose result comes later (RT-32).
 
     `call`: the call's idempotency key. `data`: results of earlier tools that are still needed. `until`: the deadline,
-    in Unix seconds. `answer`: the result, or None until it arrives. `expired`: True if the deadline has passed and
-    the user must be asked.
+    in Unix seconds. `answer`: the result, or None until it arrives. `expired`: True if the deadline has
+    passed and the user must be asked what to do.
     """
 
     call: str

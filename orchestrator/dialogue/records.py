@@ -118,7 +118,7 @@ class EffectNote:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message in the conversation. `role`: ``user``, ``agent`` or ``system``. `turn`: the number of its turn."""
+    """A message in the conversation. `role`: ``user``, ``agent`` or ``system``. `turn`: its turn number."""
 
     role: str
     text: str
@@ -209,8 +209,8 @@ class Frame:
 
     `data`: an object, or a list of row objects (only the first page; `table_id` leads to the rest).
     `display_type`: table, chart, card, list, form, confirmation, toast. `code`: the code that computed the data,
-    or None. `chart_type`: ``auto`` to choose by the data. `source`: the tools that returned the data. `rows`: total
-    number of rows.
+    or None. `chart_type`: ``auto`` to choose a type based on the data. `source`: the tools that returned the
+    data. `rows`: total number of rows.
     """
 
     frame_id: str
@@ -346,7 +346,7 @@ class History:
 class Intake:
     """Labels of external content, and entity values that the session learned.
 
-    `labels`: sources of private or untrusted content, for checks of later calls (PX-3). `entities`:
+    `labels`: sources of private or untrusted content, for checking later calls (PX-3). `entities`:
     metadata of the entity values in the outputs of completed flows, by entity and value (AG-3).
     """
 

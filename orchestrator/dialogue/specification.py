@@ -41,9 +41,9 @@ class SlotSpec:
     """A slot of a flow type.
 
     `type`: the name of a slot type. `group`: the group of an elective slot. `entity`: the entity whose known values
-    the slot accepts. `values`: the choices of a category or checklist, the tokens of an exact slot, or currencies.
-    `minimum`, `maximum`: limits of a level, range, number or amount of money; `maximum` also limits the length of
-    free text. `depends_on`: slots whose correction can clear this slot.
+    the slot accepts. `values`: the choices of a category or checklist, the tokens of an exact slot, or the
+    currencies of a money slot. `minimum`, `maximum`: limits of a level, range, number or amount of money;
+    `maximum` also limits the length of free text. `depends_on`: slots whose correction can clear this slot.
     """
 
     name: str
@@ -64,7 +64,7 @@ class SlotSpec:
     open: bool = False
     """True if values outside the entity's list are possible, because the list can change during a conversation."""
     counts: str | None = None
-    """``people`` if phrases such as "me and my wife" count as a number."""
+    """``people`` if phrases such as "me and my wife" stand for a number of people."""
     part_of_day: str | None = None
     """For a time: the part of day meant by an hour without "am" or "pm", such as ``evening`` for a dinner."""
     samples: tuple[str, ...] = ()

@@ -373,7 +373,7 @@ class FlowStack:
         return self.check_order() + self.check_repeated()
 
     def check_order(self) -> list[str]:
-        """Find Active flows below the top, a waiting top flow that isn't parked, and flows without their plan below."""
+        """Find Active flows below the top, an unparked waiting top flow, and flows whose plan isn't below them."""
         faults = [
             f"{flow.dact} is Active below the top of the stack."
             for flow in self.flows[:-1]

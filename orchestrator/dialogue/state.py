@@ -50,7 +50,7 @@ SHOWN_BEFORE = 3
 
 @dataclass(slots=True)
 class DialogueState:
-    """The state of a session's dialogue.
+    """A session's dialogue state.
 
     `turn`: number of turns so far. `epoch`: the epoch of the last commit. `person`: the operator who answers instead
     of the assistant, or None. `completed`: completed flows with outputs, latest last (FS-7). `shown`: the rows
@@ -140,7 +140,7 @@ class DialogueState:
         self.flags.keep_going = going
 
     def note_effect(self, note: EffectNote) -> None:
-        """Record a call's side effect, replacing the earlier note of the same call."""
+        """Record a call's side effect, replacing any earlier note about the same call."""
         known = [bool(one.fingerprint) and one.fingerprint == note.fingerprint for one in self.effects]
         place = known.index(True) if True in known else len(known)
         self.effects[place : place + 1] = [note]
@@ -206,7 +206,7 @@ class DialogueState:
         self.table = table
 
     def ask_approval(self, approval: PendingApproval) -> None:
-        """Add a pending approval, replacing the earlier approvals of its flow."""
+        """Add a pending approval, replacing its flow's earlier approvals."""
         self.void_approvals(approval.flow_id)
         self.approvals.append(approval)
 
@@ -334,7 +334,7 @@ class DialogueState:
 
     @classmethod
     def from_dict(cls, body: JsonObject, flow_types: FlowTypes) -> DialogueState:
-        """Create a state from JSON of this or an older version. Raises SchemaTooNew if a later release wrote it."""
+        """Create a state from JSON in this or an older version. Raises SchemaTooNew if a later release wrote it."""
         if body.get("schema_version") != SCHEMA_VERSION:
             body = upgrade(body)
         state = load(cls, {name: body[name] for name in _LOADED if name in body})
@@ -357,7 +357,7 @@ class DialogueState:
 
 _RARE = ("shown", "shown_before", "table", "later", "person")
 _LOADED = ("session", "turn", "epoch", "flags", "digression", "approvals", "effects", *_RARE)
-"""Fields that can be loaded from the JSON value of the same name without conversion."""
+"""Fields that can be loaded from the JSON value with the same name without conversion."""
 _FLAGS = tuple(one.name for one in fields(Flags))
 _SELDOM = frozenset({"summary", "entities", *_RARE})
 """Fields that are omitted when empty."""

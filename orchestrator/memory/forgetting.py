@@ -20,7 +20,7 @@ REPLACES = "replaces"
 MOST_WORDS = 0.75
 """Minimum share of a forgotten sentence's key terms that a sentence must contain to be removed.
 
-Sentences with at most three key terms require all of them.
+Forgotten sentences with at most three key terms require all of them.
 """
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|[bfnrt])")
 """Escapes in JSON text, such as stored prompts, which would otherwise merge with the next word."""

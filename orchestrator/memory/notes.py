@@ -1,7 +1,7 @@
 """Session notes for tasks: short texts with the labels of their sources.
 
 `FlowNotes` stores notes in the working state, with the flows that wrote them. `SharedNotes` also reads the
-scratchpad, which contains the notes of background flows and removed flows. The commit adds a turn's new notes
+scratchpad, which contains notes from background flows and removed flows. The commit adds a turn's new notes
 to the scratchpad.
 """
 

@@ -1,6 +1,7 @@
 """Interpret user actions such as clicks and forms, without a model (NL-6).
 
-By default, the `target` of an interpretation is the payload's flow ID, or else its flow name, or None.
+By default, the `target` of an interpretation is the payload's flow ID or, without one, its flow name;
+otherwise, None.
 """
 
 from collections.abc import Callable, Mapping

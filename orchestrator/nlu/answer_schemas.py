@@ -30,7 +30,7 @@ _ENDS = re.compile(r"(-?\d+(?:\.\d+)?)?\s*(?:\.\.|-|to)\s*(-?\d+(?:\.\d+)?)?")
 
 
 def understanding_schema(flows: Sequence[FlowSpec]) -> JsonObject:
-    """Return the schema of a message's interpretation. `flows`: the flows that the message can request."""
+    """Return the schema for a message's interpretation. `flows`: the flows that the message can request."""
     intents = sorted({flow.intent for flow in flows})
     return closed(
         kind=one_of(_KINDS),

@@ -245,7 +245,7 @@ def _read_slots(answer: JsonObject, specs: dict[str, SlotSpec]) -> dict[str, Men
 
 
 def _name(written: str) -> str:
-    """Normalize a flow or slot name from a model, such as “Book Flight”."""
+    """Normalize a model's flow or slot name, such as “Book Flight”, to snake case."""
     return re.sub(r"[\s-]+", "_", written.strip()).lower()
 
 

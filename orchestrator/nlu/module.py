@@ -104,7 +104,7 @@ class NLU:
     ) -> Understanding:
         """Interpret a message: ask the NLU components in order until an interpretation is final.
 
-        `call`: the context of model calls. Default: no model call. `only_sure`: True to return `UNKNOWN` for
+        `call`: the context for model calls. Default: no model call. `only_sure`: True to return `UNKNOWN` for
         messages that need a model.
         """
         context = self._read_context(state, turn)
@@ -178,7 +178,7 @@ class NLU:
 
         `excluded`: flows not to try again. `failed`: name of the failed flow, also excluded. Default: the top
         flow. `evidence`: category, message, slots and ambiguity metadata. `text`: the request.
-        Default: the user's previous message. `call`: the context of model calls. Default: no model call.
+        Default: the user's previous message. `call`: the context for model calls. Default: no model call.
         """
         context = self._read_context(state, turn)
         flow = self._domain.flows.get(Dact(failed)) if failed else None

@@ -97,7 +97,7 @@ class NluContext:
 def read_nlu_context(
     state: DialogueState, now: float, separators: Separators = ENGLISH_SEPARATORS
 ) -> NluContext:
-    """Return the NLU context of a dialogue state. `now`: Unix seconds, shifted to the user's time zone."""
+    """Return the NLU context for a dialogue state. `now`: Unix seconds, shifted to the user's time zone."""
     stack, active = state.stack, state.stack.top
     latest = reversed(state.completed[-_RECENT_COMPLETED:])
     return NluContext(

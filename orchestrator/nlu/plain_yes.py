@@ -41,7 +41,7 @@ class Offer:
 
     @classmethod
     def of(cls, question: str, dact: str, values: Iterable[str]) -> Self:
-        """Create the offer of a pending call.
+        """Create the offer for a pending call.
 
         `question`: the text of the confirmation question. `dact`: the flow name. `values`: the call's values.
         """

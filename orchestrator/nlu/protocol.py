@@ -34,7 +34,7 @@ class Message:
     """A message on its way through the NLU components.
 
     `raw`: the text as sent. `text`: the cleaned text. `english`: the text with known words in English.
-    `call`: the context of model calls, or None if no model may be called. `guess`: an earlier component's
+    `call`: the context for model calls, or None if no model may be called. `guess`: an earlier component's
     interpretation that is not final. `recall`: finds the user's memories that are relevant to a text.
     """
 

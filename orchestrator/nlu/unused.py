@@ -65,7 +65,7 @@ class UnusedWords:
         ).difference(PREPOSITIONS)
 
     def judge(self, understood: Understanding, text: str, context: NluContext) -> Understanding:
-        """Return the interpretation with its unused words, and without values of partly used phrases.
+        """Return the interpretation with its unused words, and without values from partly used phrases.
 
         `text`: the message, with known words translated into English.
         """
@@ -124,7 +124,7 @@ class UnusedWords:
     def _find_known(
         self, understood: Understanding, spec: FlowSpec | None, *, is_offered: bool
     ) -> frozenset[str]:
-        """Return the known words for an interpretation, cached unless they include words of the message."""
+        """Return the known words for an interpretation, cached unless they include words from the message."""
         kind, target = understood.kind, understood.target
         has_message_words = understood.later or understood.assumed or (target and target not in self._answers)
         is_kept = not has_message_words and (spec is None or self._flows.get(spec.dact) is spec)

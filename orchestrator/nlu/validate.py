@@ -53,7 +53,7 @@ def asked_for(flows: Mapping[Dact, FlowSpec], commands: Collection[str] = ()) ->
 
 
 class Validation:
-    """A validator of interpretations for a domain. `commands`: the flows that commands start."""
+    """A validator for interpretations in a domain. `commands`: the flows that commands start."""
 
     def __init__(
         self,

@@ -120,7 +120,7 @@ class Choices:
         self.spec = spec
 
     def entities(self, run: Execution) -> Entities | None:
-        """Return the tables and columns that code can use, or None to skip the check of their names."""
+        """Return the tables and columns that code can use, or None to skip checking their names."""
         return run.context.world.registry.tables or None
 
     def arguments(self, run: Execution, use: ToolUse, tool: Tool) -> Gathered:

@@ -50,7 +50,7 @@ class Execution:
         faulty: True if verification of the results failed.
         query: the query that produced the results, or that failed last.
         repairs: number of repair attempts so far (AG-6).
-        repaired: what a repair has changed, as a text for the user.
+        repaired: what a repair has changed, as text for the user.
     """
 
     flow: BaseFlow
@@ -115,7 +115,7 @@ class NeedsInput:
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """The ending of a flow that waits for an approval (PX-17) or a late result (RT-32).
+    """An ending for a flow that waits for an approval (PX-17) or a late result (RT-32).
 
     During the wait, the user can change the subject. `waits_for`: the approval's ID, or the call's reference.
     """
@@ -157,7 +157,7 @@ class Partial:
 
 @dataclass(frozen=True, slots=True)
 class Stacked:
-    """An ending of a Plan flow that has put new sub-flows on the stack, which run first (PL-1)."""
+    """An ending for a Plan flow that has put new sub-flows on the stack, which run first (PL-1)."""
 
 
 @dataclass(frozen=True, slots=True)

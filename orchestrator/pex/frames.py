@@ -109,7 +109,7 @@ def _repair_once(run: Execution, frame: Frame) -> str | None:
 
 
 def _show_plainly(run: Execution, frame: Frame) -> str | None:
-    """Fall back to a table or card. Return the repair's name, or None if that changes nothing."""
+    """Fall back to a table or card. Return the repair's name, or None if nothing would change."""
     if frame.display_type == "chart":
         rows = frame.data if are_rows(frame.data) else find_rows(run.data) or []
         frame.data, frame.rows = rows[:SHOWN_ROWS] or frame.data, len(rows) or frame.rows

@@ -82,7 +82,7 @@ class PEX:
         self._tools = tools
 
     def find_work(self, context: TurnContext, flow: BaseFlow | None) -> tuple[BasePolicy, Execution] | Failed:
-        """Return the policy of `flow` and a new execution, or Failed if the flow or its policy is missing."""
+        """Return the policy for `flow` and a new execution, or Failed if the flow or its policy is missing."""
         if flow is None:
             return refuse(context, "active_flow", "No flow is active.")
         policy = self._policies.get(flow.spec.dact)

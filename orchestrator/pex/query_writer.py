@@ -33,7 +33,7 @@ def requery_schema() -> JsonObject:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """A replacement for a query. `change`: the difference, as a text for the user."""
+    """A replacement for a query. `change`: the difference, as text for the user."""
 
     statement: str
     change: str

@@ -173,7 +173,7 @@ def _names(plan: PlanFlow) -> list[str]:
 async def _read_notes(context: TurnContext) -> list[str]:
     """Return the latest scratchpad entries, and add their labels to the session.
 
-    Entries of flows that ended in this turn are included.
+    Entries from flows that ended in this turn are included.
     """
     notes = await context.recall.notes.read(MOST_NOTES)
     for note in notes:

@@ -22,12 +22,12 @@ LONGEST_SUMMARY = 800
 
 
 def decomposition_schema(flows: Sequence[FlowSpec], done: Iterable[str], room: int) -> JsonObject:
-    """Return the schema of a decomposition. `done`: names of earlier steps. `room`: maximum number of steps."""
+    """Return the schema for a decomposition. `done`: names of earlier steps. `room`: maximum number of steps."""
     return closed(steps=_steps(flows, done, room), alternatives=one_of(ALTERNATIVE_KINDS))
 
 
 def several_schema(flows: Sequence[FlowSpec], done: Iterable[str], room: int, wanted: int) -> JsonObject:
-    """Return the schema of up to `wanted` alternative decompositions."""
+    """Return the schema for up to `wanted` alternative decompositions."""
     return closed(plans=list_of(closed(steps=_steps(flows, done, room)), wanted))
 
 

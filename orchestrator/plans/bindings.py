@@ -30,7 +30,7 @@ def resolve(plan: PlanFlow, step: PlanStep) -> JsonObject:
 
 
 def inherit(plan: PlanFlow, step: PlanStep, spec: FlowSpec) -> JsonObject:
-    """Return values for a step's unbound inputs, from the outputs of the steps that it needs.
+    """Return values for a step's unbound inputs, from the outputs of the steps it needs.
 
     Later steps take precedence (FS-7).
     """

@@ -25,7 +25,7 @@ from orchestrator.telemetry import SignalType
 from orchestrator.types import JsonObject, is_list
 
 WORTH_A_TREE = 4
-"""Minimum number of steps for a tree search in mode `auto` (PL-5)."""
+"""Minimum number of steps for a tree search in `auto` mode (PL-5)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,7 @@ def _choose_type(columns: Mapping[str, str]) -> str:
 
 
 def _choose_axes(chart_type: str, columns: Mapping[str, str]) -> tuple[str, ...] | None:
-    """Return the columns of the axes, or None if the chart type does not suit the columns."""
+    """Return the columns for the axes, or None if the chart type does not suit the columns."""
     preferred = _ACROSS.get(chart_type, ())
     across = next((name for kind in preferred for name, own in columns.items() if own == kind), None)
     if across is None:

@@ -20,7 +20,7 @@ _SAYINGS = "sayings.toml"
 
 @cache
 def languages_worded() -> frozenset[str]:
-    """Return the codes of the languages that have a folder of templates."""
+    """Return the codes of the languages that have a templates folder."""
     return frozenset(entry.name for entry in _FOLDER.iterdir() if entry.is_dir())
 
 

@@ -15,7 +15,7 @@ CUT = " …"
 
 class RES:
     def __init__(self, templates: Templates, writer: Writer | None = None) -> None:
-        """Create the generator. `writer`: a model that rephrases answers, or None."""
+        """Create the generator. `writer`: rephrases answers with a model, or None."""
         self._templates = templates
         self._writer = writer
         self._steps = STEPS if writer is not None else tuple(one for one in STEPS if one is not naturalize)

@@ -48,7 +48,7 @@ ACTIVE = re.compile(
 )
 
 _PLAIN = re.compile(r"(?:[^\W_]|[€$£¥])(?:[^\W_]|[ ,:;/'(€$£¥-]|\.(?=[^\W_])|\)(?!\s))*+")
-"""A pattern for values without active or invisible characters, which need no escaping."""
+"""A pattern for values without active or invisible characters, which don't need escaping."""
 
 
 def escape_value(value: Json | Markup) -> str:

@@ -127,7 +127,7 @@ def wrap_calls(transport: Handler, setting: CallSetting, tools: Iterable[ToolSpe
 
 
 class Cache:
-    """A cache that keeps successful results of tools without side effects for `cache_ttl_ms` milliseconds.
+    """A cache that keeps successful results from tools without side effects for `cache_ttl_ms` milliseconds.
 
     Results are cached per tenant and, for tools with private data, per user. Private data without a user is
     not cached.

@@ -70,7 +70,7 @@ class ToolRunner:
         again: bool = False,
         compensates: str | None = None,
     ) -> ToolResult:
-        """Call a tool once, or return the result from the journal or the side-effect ledger.
+        """Call a tool, or return the result from the journal or the side-effect ledger.
 
         Return UnknownOutcome if the tool is not idempotent and the side effect may have happened, or
         NotBegun if the turn was stopped before the call. `again`: True to repeat a side effect that the

@@ -40,7 +40,7 @@ def find_cause(
 
     Args:
         spec: the tool to call.
-        tools: all tools of the flow.
+        tools: all of the flow's tools.
         carried: the session's current labels.
         known: values to compare with the tool's approval limits.
     """
@@ -93,7 +93,7 @@ def label_work(
     """Return the labels of everything that a flow's results may derive from.
 
     Skills, plans and values that the user did not say may derive from the whole conversation, so their
-    results get all labels of the session. Other results get the labels of the flow's tools. `text`: the
+    results get all of the session's labels. Other results get the labels of the flow's tools. `text`: the
     user's message. `by_skill`: True if a skill produced the results.
     """
     if not state.intake.labels:

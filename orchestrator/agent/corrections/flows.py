@@ -44,7 +44,7 @@ def changed_slots(flow: BaseFlow, labels: Labels) -> set[str]:
 def correct_flow(context: TurnContext, flow: BaseFlow, labels: Labels) -> None:
     """Replace values of a flow on the stack, or of a completed flow, which then runs again.
 
-    Days that are too early are refused. If the flow or its plan has committed effects that used an old value,
+    Refuse days that are too early. If the flow or its plan has committed effects that used an old value,
     ask the user what to do with them.
     """
     values: JsonObject = {change.slot: change.after for change in find_changes(flow, labels)}
@@ -106,7 +106,7 @@ def _find_too_early(context: TurnContext, flow: BaseFlow, days: JsonObject) -> s
 
 
 def _go_on_without(context: TurnContext, flow: BaseFlow, labels: Labels, refused: set[str]) -> None:
-    """Apply the corrections of the slots that are not `refused`.
+    """Apply the corrections to the slots that are not `refused`.
 
     If the flow is on the stack and not part of a plan, ask for a new value of a refused slot.
     """

@@ -66,7 +66,7 @@ def show_requested_fields(context: TurnContext, understood: Understanding) -> bo
 def choose_row(context: TurnContext, understood: Understanding) -> bool:
     """Choose the row that a message names, or the current row, and offer the next task.
 
-    Return False if no rows are displayed, or unless exactly one task can follow.
+    Return False unless rows are displayed and exactly one task can follow.
     """
     state, flows = context.state, context.world.domain.flows
     listed = state.shown

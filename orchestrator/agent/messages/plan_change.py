@@ -18,7 +18,7 @@ from orchestrator.types import FlowId, new_id
 
 
 def change_plan(context: TurnContext, understood: Understanding) -> None:
-    """Add, skip or move steps of the plan. Completed steps stay unchanged."""
+    """Add, skip or move steps in the plan. Completed steps stay unchanged."""
     plan, change = context.state.stack.plan, understood.plan_change
     if change is not None and change.action is PlanAction.ADD:
         _add(context, plan, change, understood)

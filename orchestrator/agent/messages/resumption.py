@@ -30,7 +30,7 @@ _COMMON = frozenset(
 
 
 def find_words(text: str) -> frozenset[str]:
-    """Return the words of a text, case-folded, without common words and single characters."""
+    """Return the words of a text, case-folded, without common words or single characters."""
     words = _WORDS.findall(text.replace("_", " ").casefold())
     return frozenset(word for word in words if len(word) > 1 and word not in _COMMON)
 
@@ -47,7 +47,7 @@ def match_words(mentioned: frozenset[str], flow: BaseFlow) -> frozenset[str]:
 
 
 def score(matched: frozenset[str], flow: BaseFlow, now: float, intent: str | None = None) -> float:
-    """Return the sum of three weights: matching words, recency of the interruption, and matching intent.
+    """Return a flow's score, the sum of three weights: matching words, recent interruption, and matching intent.
 
     `now`: Unix seconds. `intent`: the intent of the user's message, or None.
     """

@@ -1,4 +1,4 @@
-"""Handle requests for a task (FS-9, FS-10)."""
+"""Handle requests for tasks (FS-9, FS-10)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def take_task(context: TurnContext, understood: Understanding) -> None:
 
 
 def _changes_the_offer(context: TurnContext, dact: Dact, labels: Labels) -> bool:
-    """Apply values for “the booking” to a booking that is only offered so far.
+    """Apply values for “the booking” to a booking that has only been offered.
 
     Return False if the values don't fit the offer, or if the user names an existing booking.
     """

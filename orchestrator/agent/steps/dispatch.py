@@ -191,7 +191,7 @@ def _drop_loose_questions(context: TurnContext, understood: Understanding) -> No
 def _starts(entry: Ambiguity, understood: Understanding) -> bool:
     """Return whether a message repeats the waiting request.
 
-    It does if it names the same task and, if both fill some of the same slots, agrees on at least one of them.
+    It must name the same task and, if both fill some of the same slots, agree on at least one of them.
     """
     waiting = next((one.payload for one in entry.about.options if "then" in one.payload), None)
     if waiting is None or not understood.flows or understood.flows[0].dact != waiting["then"]:

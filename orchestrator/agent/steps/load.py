@@ -139,7 +139,7 @@ MOST_KEPT_BACK_S = 5.0
 
 
 def load(lease: Lease, work: Work, journal: Journal, modules: Modules, phases: Phases) -> RunningTurn:
-    """Create the running turn. Raises ParleyError if the state cannot be read."""
+    """Create the running turn. Raises SchemaTooNew if a later release wrote the state."""
     state, prior_state = decode(lease, modules)
     state.begin_turn()
     ports, began, here = modules.ports, time.monotonic(), modules.ports.clock()

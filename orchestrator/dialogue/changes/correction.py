@@ -37,7 +37,7 @@ class Correction:
 
 
 def find_changes(flow: BaseFlow, labels: Labels) -> tuple[Change, ...]:
-    """Return the changes that the values in `labels` would cause. Invalid values cause no change."""
+    """Return the changes that the values in `labels` would cause. Invalid values don't cause changes."""
     mentions = _read_mentions(labels)
     changes: list[Change] = []
     for name, mention in mentions.items():

@@ -14,8 +14,8 @@ from orchestrator.types import Json, JsonObject
 def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels, refers: bool = False) -> list[str]:
     """Fill a starting flow with known values that fit the message.
 
-    For example, a user who searched flights to Rome and now books a flight from Paris does not want Rome's
-    date.
+    For example, a user who searched for flights to Rome and now books a flight from Paris does not want
+    Rome's date.
 
     Return the slots filled from differently named values of other tasks. A flow without confirmation drops
     these values if a model resolved a reference for any open or completed task, or if a required slot stays

@@ -1,4 +1,4 @@
-"""Base classes of questions to the user: suggested replies, texts, and the action for each answer.
+"""Base classes for questions to the user: suggested replies, texts, and the action for each answer.
 
 The Agent runs the actions. RES renders the template that a question names.
 """
@@ -36,7 +36,7 @@ class Option:
 
 
 class Wording(Protocol):
-    """The part of RES that questions use: templates, and names and values of the flow that asks."""
+    """The part of RES that questions use: templates, and the asking flow's names and values."""
 
     @property
     def doing(self) -> str:
@@ -55,7 +55,7 @@ class Wording(Protocol):
         ...
 
     def name_slot(self, slot: str) -> str:
-        """Return the slot's name for users."""
+        """Return the slot's display name."""
         ...
 
     def find_prompt(self, slot: str) -> str | None:

@@ -78,7 +78,7 @@ class Propose:
 
 @dataclass(frozen=True, slots=True)
 class CloseQuestion:
-    """An action that closes a question without a task. `told`: True to acknowledge the answer."""
+    """An action that closes a question that doesn't belong to a task. `told`: True to acknowledge the answer."""
 
     told: bool = False
 

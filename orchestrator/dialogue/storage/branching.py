@@ -12,7 +12,7 @@ _WAITING = [{"state": one.state.value, "reason": one.reason} for one in (AWAITIN
 def branch_state(state: JsonObject, session_id: SessionId) -> JsonObject:
     """Create the first state of a fork from its parent's state, without consent (PX-17).
 
-    Pending or granted approvals are requested again. The late result of a call goes to the parent only.
+    Pending or granted approvals are requested again. The late result of a call goes only to the parent.
     Offers stay, but the fork repeats them, because its first epoch differs (`DialogueState.follow`).
     """
     stack = cast("list[JsonObject]", state.get("stack", []))

@@ -26,7 +26,7 @@ def upgrade(body: JsonObject) -> JsonObject:
 
 
 def keep_labels(wanted: JsonObject, present: JsonObject) -> JsonObject:
-    """Return the state `wanted` with the labels of `present`, because the scratchpad keeps the labeled content."""
+    """Return the state `wanted` plus the labels from `present`, because the scratchpad keeps the labeled content."""
     labels = [load(LabelSource, source) for source in wanted.get("labels", ())]
     for source in present.get("labels", ()):
         add_source(labels, load(LabelSource, source))

@@ -19,7 +19,7 @@ from orchestrator.nlu.readers import (
 
 READERS: tuple[Callable[[ReaderSetup], Reader | None], ...] = (
     refusals.make_unreadable,  # rejects messages that are too long or empty, or imitate a model's special tokens
-    commands.make,  # matches patterns of the domain that start a flow or give an answer
+    commands.make,  # matches the domain's patterns, which start a flow or give an answer
     plain_answers.make,  # interprets a plain yes or no
     plain_answers.make_talk,  # interprets thanks, goodbyes and complaints from fixed lists
     pages.make,  # interprets requests for another page of the table displayed last

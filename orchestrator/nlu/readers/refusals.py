@@ -101,7 +101,7 @@ def _is_repeated(_rules: Rules, message: Message, context: NluContext) -> bool:
 
 
 def _has_clicked(context: NluContext) -> bool:
-    """Return whether the assistant spoke twice in a row, because clicks add no user message."""
+    """Return whether the assistant spoke twice in a row, because clicks don't add user messages."""
     last = context.history.recent(2)
     return len(last) == 2 and last[0].role != "user"
 

@@ -1,6 +1,6 @@
 """The trained classifier, which predicts a message's flow, kind or answer.
 
-Features are words, word pairs and character n-grams. Each extracted value is replaced by its kind, so that
+Features are words, word pairs and character n-grams. Each extracted value is replaced with its kind, so that
 the value itself does not affect the prediction. Afterward, the context (the open question and the stack)
 weights the probabilities as prior odds.
 """
@@ -33,7 +33,7 @@ MOST_TOKENS = 120
 
 
 def delexicalize(utterance: Utterance, candidates: Sequence[Candidate]) -> list[str]:
-    """Replace every candidate by its kind and numbers by ``#``, and mark the edges."""
+    """Replace every candidate with its kind and numbers with ``#``, and mark the edges."""
     tokens, position = ["^"], 0
     for candidate in candidates:
         tokens += [*utterance.words[position : candidate.first], f"<{candidate.kind}>"]

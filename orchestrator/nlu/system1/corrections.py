@@ -39,7 +39,7 @@ def find_owners(
 
 
 def _is_uncued(utterance: Utterance, candidate: Candidate, flow: FlowSpec) -> bool:
-    """Return whether no preposition precedes a value, and the message has no word of a slot name."""
+    """Return whether no preposition precedes a value, and the message has no word from a slot name."""
     words = utterance.words
     before = words[candidate.first - 1] if candidate.first else ""
     around = {*words[: candidate.first], *words[candidate.last :]} - STOP_WORDS

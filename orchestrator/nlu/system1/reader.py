@@ -54,7 +54,7 @@ class System1(Learnt):
     ) -> System1:
         """Train a classifier, or load it if the same training data is stored.
 
-        `patterns`: patterns of the domain's own slot types, by type. `likely`: minimum probability of a flow
+        `patterns`: patterns for the domain's own slot types, by type. `likely`: minimum probability of a flow
         that counts as requested. `kept`: storage of trained models, or None to train at every start.
         """
         specs = {flow.dact: flow for flow in flows}

@@ -159,7 +159,7 @@ def _read_reference(case: Case) -> Reading | None:
 
 
 def _read_new_text(case: Case) -> Reading | None:
-    """Interpret a replacement for a free text: "change the text to …", "no, write: …"."""
+    """Interpret a replacement for free text: "change the text to …", "no, write: …"."""
     active, found = case.context.active, _NEW_TEXT.fullmatch(case.utterance.text)
     if active is None or found is None or case.asks_text:
         return None
@@ -217,7 +217,7 @@ def _read_part(case: Case, words: str, least: float) -> Reading | None:
 
 
 def _read_plan_value(case: Case) -> Reading | None:
-    """Interpret “come back on Tuesday” as a correction of the plan, regardless of the running step."""
+    """Interpret “come back on Tuesday” as a correction to the plan, regardless of the running step."""
     plan = case.context.plan
     if (
         plan is None

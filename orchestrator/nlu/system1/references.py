@@ -83,7 +83,7 @@ class Message:
 
     @cached_property
     def requests(self) -> frozenset[str]:
-        """Return the words with which users request a task for a row."""
+        """Return the words that users say to request a task for a row."""
         takers = [flow for flow in self.flows if takes(flow, self.shown.key)]
         said = [word for flow in takers for word in flow.dact.split("_")]
         return _REQUESTS.union(said, request_verbs(takers)) - _DEEDS

@@ -1,4 +1,4 @@
-"""Split messages into requests, and collect the verbs of requests."""
+"""Split messages into requests, and collect request verbs."""
 
 import re
 from collections.abc import Iterable
@@ -62,7 +62,7 @@ def are_two_requests(
 
 
 def request_verbs(flows: Iterable[FlowSpec]) -> set[str]:
-    """Return the first words of the examples of `flows`, without stop words and polite words."""
+    """Return the first words of the flows' examples, without stop words or polite words."""
     return {word for flow in flows for word in _first_words(flow.examples)}
 
 

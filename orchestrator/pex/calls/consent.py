@@ -24,7 +24,7 @@ def make_candidate(
 ) -> Candidate:
     """Return the pending call, with the data that it needs after its confirmation.
 
-    `more`: flags of `Candidate`, such as `again`.
+    `more`: `Candidate` flags, such as `again`.
     """
     call, again = (tool.spec.tool_id, arguments), more.get("again", False)
     named = fingerprint(run.context.state, run.flow, *call, again=again)

@@ -64,7 +64,7 @@ def _undone_by(run: Execution, tool: Tool, arguments: JsonObject) -> list[Effect
 
 
 def inputs_to_undo(tool: Tool, note: EffectNote) -> JsonObject:
-    """Return the inputs of a compensation, from the original call's result, arguments and slots."""
+    """Return the inputs for a compensation, from the original call's result, arguments and slots."""
     known = {**note.slots, **note.arguments, **note.result}
     return {name: known[name] for name in tool.inputs if name in known}
 

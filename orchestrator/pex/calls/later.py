@@ -26,7 +26,7 @@ def wait_for_result(
 ) -> Parked:
     """Park the flow until the result arrives.
 
-    A parked flow occupies no worker, and the user can change the subject.
+    A parked flow doesn't occupy a worker, and the user can change the subject.
     """
     flow, context = run.flow, run.context
     kept = AwaitedCall(accepted.call, tool.spec.tool_id, arguments, policy.keep(run), accepted.until)

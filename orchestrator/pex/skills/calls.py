@@ -154,7 +154,7 @@ class Calls:
             async with self.clock.limit():
                 answer = await call_guarded(self.run, self.policy, tool, arguments, confirmed)
         else:
-            self.clock.check()  # a call with a side effect is never interrupted; its own timeout ends it
+            self.clock.check()  # the clock never interrupts a call with a side effect; its own timeout does
             answer = await call_guarded(self.run, self.policy, tool, arguments, confirmed)
         return self._take(tool, arguments, answer)
 

@@ -112,7 +112,7 @@ class SkillRunner:
     def _start_clock(self, run: Execution, tools: dict[str, Tool]) -> Clock:
         """Start a clock that allows the tools' timeouts plus the configured overhead.
 
-        The clock ends at the turn's deadline at the latest.
+        The clock ends no later than the turn's deadline.
         """
         tools_ms = sum(tool.spec.timeout_ms for tool in tools.values())
         allowed_s = (tools_ms + self._domain.config.resilience.skill_overhead_ms) / 1000

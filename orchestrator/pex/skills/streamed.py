@@ -11,7 +11,7 @@ from orchestrator.types import is_object
 
 
 class Words(Protocol):
-    """A text that is published in parts and can be withdrawn."""
+    """Text that is published in parts and can be withdrawn."""
 
     async def take(self, piece: str) -> None: ...
 

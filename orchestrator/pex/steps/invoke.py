@@ -17,7 +17,7 @@ from orchestrator.types import Json, JsonObject, is_object
 def choose_mode(run: Execution, skills: Skills | None) -> Mode | None:
     """Return DIRECT or SKILL, or None if the flow needs a model and no model is available.
 
-    In the mode `auto`, a flow runs deterministically if each required tool input has a source, or if it has no
+    In `auto` mode, a flow runs deterministically if each required tool input has a source, or if it has no
     skill.
     """
     spec = run.flow.spec
@@ -95,7 +95,7 @@ async def _run_skill(run: Execution, policy: Choices) -> Ending | None:
 
 
 def _prefer_tools(run: Execution, data: JsonObject) -> JsonObject:
-    """Return the model's data, replacing outputs that came from tools with side effects by the tools' values."""
+    """Return the model's data, but use the tools' values for outputs from tools with side effects."""
     merged = dict(data)
     for tool, returned in run.answers:
         if tool.has_effect:

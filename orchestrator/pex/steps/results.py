@@ -18,7 +18,7 @@ FRAMED = frozenset({Family.READ, Family.PREPARE, Family.TRANSFORM, Family.SCHEDU
 async def results(policy: Choices, run: Execution) -> Ending | None:
     """Store the findings for the answer, and create a frame if the flow's family has frames.
 
-    Flows of other families write their findings to the scratchpad.
+    Flows in other families write their findings to the scratchpad.
     """
     run.context.changes.findings[run.flow.flow_id] = run.data
     if run.flow.spec.family in FRAMED:

@@ -288,7 +288,7 @@ def _skips(plan: PlanFlow) -> Iterator[Option]:
 
 
 def _next_steps(context: TurnContext) -> Iterator[Option]:
-    """Yield the follow-up tasks of the tasks completed in this turn."""
+    """Yield follow-up tasks for the tasks completed in this turn."""
     seen: set[Dact] = {flow.dact for flow in context.changes.completed}
     for done in reversed(context.changes.completed):
         for dact in done.spec.edge_flows:

@@ -125,7 +125,7 @@ def _make_table(frame: Frame, table: ShownTable, context: TurnContext) -> JsonOb
 
 
 def list_rows(table: ShownTable, rows: list[JsonObject], context: TurnContext) -> list[str]:
-    """Return the rows of a page as text, without hidden columns and empty values."""
+    """Return the rows of a page as text, without hidden columns or empty values."""
     frame = Frame(table.frame_id, table.flow_id, rows, "table", source=table.source)
     names = [column["name"] for column in _read_columns(rows, _read_fields(frame, context))]
     return [", ".join(str(row[name]) for name in names if row.get(name) is not None) for row in rows]
@@ -177,7 +177,7 @@ def _chart(frame: Frame, context: TurnContext) -> JsonObject:
 
 
 def _card(frame: Frame, context: TurnContext) -> JsonObject:
-    """Return a card's labeled facts, without nested and hidden values."""
+    """Return a card's labeled facts, without nested or hidden values."""
     flow = next(flow for flow in context.changes.reported if flow.flow_id == frame.flow_id)
     facts = frame.data if is_object(frame.data) else {"value": frame.data}
     fields = _read_fields(frame, context)

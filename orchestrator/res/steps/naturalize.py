@@ -1,4 +1,4 @@
-"""Rephrase an answer with a model, unless the rephrasing changes facts of the draft (RS-3).
+"""Rephrase an answer with a model, unless the rephrasing changes facts in the draft (RS-3).
 
 Facts are numbers, codes, links, names, their roles, and negations.
 """

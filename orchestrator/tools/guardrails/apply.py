@@ -54,7 +54,7 @@ def apply_guardrails(
         return code
     if language is Language.PYTHON:
         return check_python(code, valid_entities, python)
-    # The parser is large, and few domains use model-written SQL.
+    # Imported here because the parser is large, and few domains use model-written SQL.
     from orchestrator.tools.guardrails.sql import check_sql  # noqa: PLC0415
 
     return check_sql(code, valid_entities, sql)
@@ -93,7 +93,7 @@ def _failure(why: RejectedCode | Stopped) -> ToolFailure:
 
 
 class GuardedPython:
-    """A runner of model-written Python for services: guardrails first, then the sandbox."""
+    """A runner for services' model-written Python: guardrails first, then the sandbox."""
 
     def __init__(self, sandbox: Sandbox, rules: PythonRules, limits: SandboxLimits = DEFAULT_LIMITS) -> None:
         self._sandbox = sandbox
@@ -108,7 +108,7 @@ class GuardedPython:
 
 
 class GuardedSql:
-    """A runner of model-written SQL for services: guardrails, then a process with copies of the tables."""
+    """A runner for services' model-written SQL: guardrails, then a process with copies of the tables."""
 
     def __init__(self, sandbox: SqlSandbox, limits: QueryLimits = DEFAULT_QUERY_LIMITS) -> None:
         self._sandbox = sandbox

@@ -16,7 +16,7 @@ _FENCE = re.compile(
     r"^[ \t]*+(`{3,}+|~{3,}+)[ \t]*+([\w+-]*+)[^\n]*+\n(.*?)(?:^[ \t]*+\1[ \t]*+$|\Z)",
     re.MULTILINE | re.DOTALL,
 )
-"""A fenced block. Possessive quantifiers avoid backtracking, so a long answer cannot block the process."""
+"""A fenced code block. Possessive quantifiers avoid backtracking, so a long answer cannot block the process."""
 _HIDDEN = re.compile(
     "[\u0000-\u0008\u000b\u000e-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
@@ -37,7 +37,7 @@ _LABELS = {
 
 
 def extract_code(raw: str, language: Language) -> str | RejectedCode:
-    """Return the code in an answer, or a rejection.
+    """Return the code from an answer, or a rejection.
 
     The code is a fenced block or, without fences, the text without surrounding prose. A block labeled with
     the language takes precedence over an unlabeled block, and both over other blocks.

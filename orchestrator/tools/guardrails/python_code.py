@@ -64,7 +64,7 @@ _SYNTAX_REPAIRS: dict[type[ast.AST], str] = {
 
 
 def check_python(code: str, entities: Entities | None, rules: PythonRules) -> ApprovedPython | RejectedCode:
-    """Check one function and regenerate its code, without comments and annotations."""
+    """Check one function and regenerate its code, without comments or annotations."""
     tree = _parse(code, rules)
     if isinstance(tree, RejectedCode):
         return tree

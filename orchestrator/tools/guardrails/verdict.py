@@ -75,7 +75,7 @@ class RejectedCode:
 
 @dataclass(frozen=True, slots=True)
 class ApprovedPython:
-    """Approved Python. `code`: regenerated without comments and annotations. Only this text may run."""
+    """Approved Python. `code`: the code, regenerated without comments or annotations. Only this text may run."""
 
     code: str
     function: str

@@ -154,7 +154,7 @@ _OWN_KINDS = frozenset({"value", "pattern"})
 """Prefixes of kinds that belong to a single slot. A span can have several such kinds."""
 Find = Callable[[Utterance], list[Found]]
 _UNITS: tuple[tuple[str, Find], ...] = ((TIME, find_times), (MONEY, find_money))
-"""Extractors of expressions that end a name, in addition to dates."""
+"""Extractors for expressions that end a name, in addition to dates."""
 _FORMS: tuple[tuple[str, Find], ...] = (
     (CODE, find_codes),
     (NUMBER, find_numbers),
@@ -172,7 +172,7 @@ class Extractor:
     ) -> None:
         """Create an extractor for the slots of `flows`.
 
-        `common`: lower-case words of the examples, which do not begin names. `patterns`: patterns of the
+        `common`: lowercase words in the examples, which do not begin names. `patterns`: patterns for the
         domain's own slot types, by type.
         """
         slots = [slot for flow in flows for slot in flow.slots.values()]

@@ -1,4 +1,4 @@
-"""Results of extractors: text spans with typed readings.
+"""Extractor results: text spans with typed readings.
 
 `slot_assignment` assigns candidates to slots.
 """

@@ -1,4 +1,4 @@
-"""Known values of a domain: entities with their names and aliases, and listed slot values with their synonyms.
+"""A domain's known values: entities with their names and aliases, and listed slot values with their synonyms.
 
 Fuzzy search is slow, so it is used only for expected names.
 """

@@ -1,4 +1,4 @@
-"""Unlisted names, recognized by capitals, and quoted text."""
+"""Unlisted names, recognized by capitalization, and quoted text."""
 
 import re
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _RUN = re.compile(rf"\b{_CAPITAL}[\w'’]*(?:(?:{_LINK})(?!I\b)(?:{_CAPITAL}|\d)
 def find_names(utterance: Utterance, common: frozenset[str], typed: list[Found]) -> list[Found]:
     """Find runs of capitalized words ("Sing To Me Instead"), which stop at dates, times and amounts.
 
-    `common`: words in lower case in the examples. At the start of a sentence, these words do not begin a
+    `common`: words that are lowercase in the examples. At the start of a sentence, these words do not begin a
     name, because every sentence starts with a capital.
     """
     text, starts, ends = utterance.text, utterance.starts, utterance.ends

@@ -82,7 +82,7 @@ def typical_values(flows: Iterable[FlowSpec], gazetteer: Gazetteer) -> list[str]
 
 
 def lower_words(texts: Iterable[str]) -> frozenset[str]:
-    """Return the words that `texts` contain in lower case, which are ordinary words and not names."""
+    """Return the words that `texts` contain in lowercase, which are ordinary words and not names."""
     return frozenset(word for text in texts for word in re.findall(r"[^\W\d_]+", text) if word.islower())
 
 
@@ -103,7 +103,7 @@ def kind_texts() -> tuple[tuple[str, str], ...]:
 
 
 def kind_examples(values: Sequence[str]) -> Iterator[Example]:
-    """Yield the universal examples with `{*}` replaced by typical values of the domain, in turn."""
+    """Yield the universal examples with `{*}` replaced with typical values from the domain, in turn."""
     turns = cycle(values or ("something",))
     for kind, text in kind_texts():
         for _variant in range(2 if "{*}" in text else 1):
