@@ -165,7 +165,9 @@ def _read_sections(variant: Variant) -> JsonObject:
         return {}
     prompts = read_prompts(variant.prompts)
     if not prompts:
-        raise InvalidInput(f"{variant.prompts} contains no prompts, such as nlu_think.md.", field="prompts")
+        raise InvalidInput(
+            f"{variant.prompts} contains no prompts, for example nlu_think.md.", field="prompts"
+        )
     return {"prompts": prompts}
 
 

@@ -38,7 +38,7 @@ def hold(data_dir: Path) -> Iterator[None]:
         if not _lock(descriptor):
             pid = os.pread(descriptor, 32, 0).decode() or "unknown"
             raise FolderInUse(
-                f"{data_dir} is in use by a running Parley (pid {pid}): stop it, or choose another folder."
+                f"{data_dir} is in use by a running Parley (pid {pid}): stop that process, or choose another folder."
             )
         # Change the mode only while holding the lock: a running Parley may have opened the folder to a
         # PostgreSQL account.
@@ -57,7 +57,7 @@ def _require_own(data_dir: Path) -> None:
         raise Forbidden(f"{data_dir} belongs to another account: choose a folder that you own.")
     if found.st_mode & _WRITABLE_BY_OTHERS and any(data_dir.iterdir()):
         raise Forbidden(
-            f"{data_dir} is not empty and other users can write to it: choose an empty or private folder."
+            f"{data_dir} is not empty, and other users can write to it: choose an empty or private folder."
         )
 
 

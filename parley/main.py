@@ -45,7 +45,7 @@ GROUPS: Final = {
         "turns": (".gateway.turns", "List, retry, drop or cancel turns."),
         "approvals": (".gateway.turns", "List, grant or deny pending approvals."),
         "runs": (".gateway.runs", "Manage background runs."),
-        "documents": (".gateway.documents", "Manage the documents that Parley answers from."),
+        "documents": (".gateway.documents", "Manage the documents that Parley uses for answers."),
         "memory": (".gateway.memory", "Show or erase a user's preferences."),
         "webhooks": (".gateway.webhooks", "Manage webhooks."),
         "dead-letters": (".dead_letters", "List, replay or drop refused messages."),

@@ -36,7 +36,7 @@ def probe(role: Role, *, live: bool, port: int | None = None) -> str:
     named = os.environ.get("PARLEY_HEARTBEAT_FILE")
     if not named:
         raise InvalidInput(
-            "Set PARLEY_HEARTBEAT_FILE to the same path for the role and for this command.",
+            "Set PARLEY_HEARTBEAT_FILE to the same path for the role and this command.",
             field="heartbeat_file",
         )
     return read_heartbeat(Path(named), live=live, now=time.time())
@@ -68,16 +68,16 @@ def read_heartbeat(path: Path, *, live: bool, now: float) -> str:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise Unavailable(f"{path} cannot be read: {error}") from error
     if age_s > STALE_AFTER_S:
-        raise Unavailable(f"The process has not responded for {age_s:.0f} s; check its log.")
+        raise Unavailable(f"The process has not responded for {age_s:.0f} s; check the log.")
     if condition != "ready" and not live:
-        raise Unavailable(f"The process is {condition}: a store is not responding; check its log.")
+        raise Unavailable(f"The process is {condition}: a store is not responding; check the process's log.")
     return f"{condition}, {age_s:.0f} s ago"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="parley.probe", description="Probe the role in this container.")
     parser.add_argument("role", type=Role, choices=list(Role))
-    parser.add_argument("--live", action="store_true", help="check liveness only")
+    parser.add_argument("--live", action="store_true", help="check only liveness")
     given = parser.parse_args()
     try:
         print(probe(given.role, live=given.live))

@@ -99,6 +99,6 @@ def check_flower(seat: Seat, environment: Mapping[str, str]) -> None:
     if any(":" not in entry for entry in environment.get(FLOWER_AUTH, "").split(",")):
         raise InvalidInput(
             f"Flower would be open to everyone on {seat.host}: set {FLOWER_AUTH} to user:password "
-            f"(or {FLOWER_AUTH}_FILE to a file with it), or listen on 127.0.0.1.",
+            f"(or {FLOWER_AUTH}_FILE to a file that contains it), or listen on 127.0.0.1.",
             field="host",
         )

@@ -19,7 +19,7 @@ PAGE: Final = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<title>Parley: the API</title>
+<title>Parley API</title>
 <link rel="stylesheet" href="/docs/swagger-ui.css">
 </head>
 <body>

@@ -35,7 +35,7 @@ Against = Annotated[
 Judge = Annotated[
     str | None,
     typer.Option(
-        help="Model that grades answers by their rubric. Default: the first --model.", show_default=False
+        help="Model that grades answers by their rubrics. Default: the first --model.", show_default=False
     ),
 ]
 Curve = Annotated[

@@ -14,9 +14,7 @@ app = typer.Typer()
 def explain_sentence(
     sentence: Annotated[str, typer.Argument(help="First message of a conversation.")],
     domain: Domain = DEFAULT_DOMAIN,
-    model: Annotated[
-        str | None, typer.Option(help="Model to ask when the local classifier is unsure.")
-    ] = None,
+    model: Annotated[str | None, typer.Option(help="Model to ask if the local classifier is unsure.")] = None,
     json: AsJson = False,
 ) -> None:
     """Explain how Parley interprets a message.

@@ -24,11 +24,11 @@ _SHOWN = 20
 
 @app.command()
 def soak(
-    minutes: Annotated[float, typer.Option(min=0.05, help="Minutes of injected faults.")] = 5.0,
+    minutes: Annotated[float, typer.Option(min=0.05, help="Duration of fault injection, in minutes.")] = 5.0,
     sessions: Annotated[int, typer.Option(min=1, help="Number of concurrent conversations.")] = 30,
     workers: Annotated[int, typer.Option(min=1, help="Number of worker processes for turns.")] = 2,
     fault_every: Annotated[float, typer.Option(min=0.2, help="Seconds between faults, on average.")] = 3.0,
-    seed: Annotated[int | None, typer.Option(help="Seed that selects the faults.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed for the choice of faults.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a soak test with injected faults. Exits with status 1 if a guarantee is broken.

@@ -81,7 +81,7 @@ def _describe(reader: Reader | None, reading: Reading | None, decided: Reading |
     if decided is not None:
         return "skipped: an earlier component decided"
     if reader is None:
-        return "not used: the domain doesn't need it, or no model is configured"
+        return "not used: the domain doesn't need this component, or no model is configured"
     if reading is None:
         return "passed to the next component"
     if reading.problem is not None:

@@ -74,7 +74,7 @@ def _restart(child: Child) -> None:
 FAULTS: Mapping[str, tuple[Callable[[Broken], None], int]] = {
     "turn worker killed": (kill(*TURN_WORKERS), 10),
     "turn worker frozen": (freeze_turn_worker, 2),
-    "worker of all queues killed": (kill("worker"), 3),
+    "worker for all queues killed": (kill("worker"), 3),
     "gateway killed": (kill("gateway"), 2),
     "Redis emptied": (flush_redis, 3),
     "Redis killed": (kill("redis"), 2),

@@ -38,10 +38,10 @@ def chat(
     domain: Annotated[
         str | None, typer.Option(help="Name of a built-in domain, or path to a domain folder.")
     ] = None,
-    session: Annotated[str | None, typer.Option(help="Session ID to continue or create.")] = None,
+    session: Annotated[str | None, typer.Option(help="ID of the session to continue or create.")] = None,
     user: Annotated[
         str | None,
-        typer.Option(help="User ID. Uses and saves this user's preferences."),
+        typer.Option(help="User ID. Parley uses and saves this user's preferences."),
     ] = None,
     timezone: TimezoneOption = None,
     locale: LocaleOption = None,

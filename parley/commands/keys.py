@@ -29,8 +29,8 @@ Tenant = Annotated[str, typer.Option(help="Tenant whose sessions the key can acc
 def create(
     name: Annotated[str, typer.Argument(help="Name of the key, shown in lists.")],
     tenant: Tenant = DEFAULT_TENANT,
-    operator: Annotated[bool, typer.Option("--operator", help="Allow everything within the tenant.")] = False,
-    user: Annotated[str | None, typer.Option(help="Limit the key to the sessions of this user.")] = None,
+    operator: Annotated[bool, typer.Option("--operator", help="Allow all operations in the tenant.")] = False,
+    user: Annotated[str | None, typer.Option(help="Limit the key to this user's sessions.")] = None,
     days: Annotated[int | None, typer.Option(min=1, help="Number of days until the key expires.")] = None,
     as_json: AsJson = False,
     data_dir: DataDir = DEFAULT_DATA_DIR,

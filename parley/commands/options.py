@@ -16,7 +16,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per
 TimezoneOption = Annotated[
     str | None,
     typer.Option(
-        "--timezone", help="Your time zone, such as Europe/Berlin. Default: the session's, or the domain's."
+        "--timezone",
+        help="Your time zone, such as Europe/Berlin. Default: the session's or the domain's time zone.",
     ),
 ]
 LocaleOption = Annotated[
@@ -43,6 +44,8 @@ def resolve_domain(domain: str) -> str:
     if not problems:
         return str(Path(domain).expanduser().resolve())
     more = (
-        f" There are {len(problems)} problems: `parley domain check {domain}`." if len(problems) > 1 else ""
+        f" There are {len(problems)} problems; run `parley domain check {domain}`."
+        if len(problems) > 1
+        else ""
     )
     raise InvalidInput(f"{str(problems[0]).rstrip('.')}.{more}", field="domain")

@@ -17,7 +17,7 @@ app = typer.Typer()
 
 @app.command()
 def serve(
-    role: Annotated[Role, typer.Argument(help="The role to run.")],
+    role: Annotated[Role, typer.Argument(help="Role to run.")],
     host: Annotated[
         str, typer.Option(envvar="PARLEY_HOST", help="Address that the gateway or Flower listens on.")
     ] = "127.0.0.1",
@@ -27,10 +27,8 @@ def serve(
             envvar="PARLEY_PORT", min=1, max=65535, help="Port of the gateway (8600) or Flower (5555)."
         ),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Worker name; %h stands for the host.")] = None,
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="Number of concurrent tasks of a worker.")
-    ] = None,
+    name: Annotated[str | None, typer.Option(help="Worker name; %h stands for the host name.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Number of concurrent tasks per worker.")] = None,
 ) -> None:
     """Run one role until SIGTERM. Store URLs and secrets come from the environment."""
     seat = Seat(host=host, port=port or PORTS.get(role, 0), name=name, threads=threads)
@@ -56,10 +54,11 @@ def make_environment(role: Role, seat: Seat) -> dict[str, str]:
 
 @app.command()
 def health(
-    role: Annotated[Role, typer.Argument(help="The role to check.")],
-    live: Annotated[bool, typer.Option("--live", help="Check liveness only, not readiness.")] = False,
+    role: Annotated[Role, typer.Argument(help="Role to check.")],
+    live: Annotated[bool, typer.Option("--live", help="Check only liveness, not readiness.")] = False,
     port: Annotated[
-        int | None, typer.Option(envvar="PARLEY_PORT", min=1, max=65535, help="Port of the server.")
+        int | None,
+        typer.Option(envvar="PARLEY_PORT", min=1, max=65535, help="Port of the gateway or Flower."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -201,7 +201,8 @@ def choose_account(data_dir: Path, binaries: Path) -> Account | None:
     if shutil.which("setpriv") is None:
         raise Unavailable(
             f"PostgreSQL does not run as root, and {entry.pw_name!r} cannot reach {data_dir} or {binaries}: "
-            "move the project to a folder that it can access, install util-linux (setpriv), or run as another user."
+            "move the project to a folder that this user can access, install util-linux (setpriv), or run as "
+            "another user."
         )
     return Account(entry.pw_uid, entry.pw_gid, keep_access=True)
 
@@ -228,6 +229,6 @@ def _find_entry() -> pwd.struct_passwd:
         except KeyError:
             continue
     raise Unavailable(
-        "PostgreSQL does not run as root and this system has neither an account 'postgres' nor 'nobody': "
-        "run Parley as another user or point DATABASE_URL at a running server."
+        "PostgreSQL does not run as root, and this system has no account named 'postgres' or 'nobody': "
+        "run Parley as another user, or point DATABASE_URL at a running server."
     )

@@ -113,7 +113,7 @@ def show_replies(turn: Turn) -> Iterator[RenderableType]:
     interaction = turn.get("interaction") or {}
     if interaction.get("kind") == "form":
         names = ", ".join(clean(field["label"]) for field in interaction["fields"])
-        yield Text(f"Answer in words: {names}", style="dim")
+        yield Text(f"Still needed: {names}", style="dim")
     actions = turn.get("actions") or []
     if actions:
         slash = "" if takes_numbers(turn) else "/"

@@ -10,12 +10,12 @@ from parley.commands.gateway import gateway_command
 from parley.output import Answer, Rows, progress
 from parley_client import Client
 
-app = typer.Typer(help="Manage the documents that Parley answers from.", no_args_is_help=True)
+app = typer.Typer(help="Manage the documents that Parley uses for answers.", no_args_is_help=True)
 
 _LISTED = ("document_id", "title", "domain", "user_id", "status", "chunks", "characters")
 _FOUND = ("score", "title", "text", "document_id")
 
-OfUser = Annotated[str | None, typer.Option(help="Include this user's documents.")]
+OfUser = Annotated[str | None, typer.Option(help="Include this user's own documents.")]
 OfDomain = Annotated[str | None, typer.Option(help="Include this domain's documents.")]
 
 
@@ -23,7 +23,9 @@ OfDomain = Annotated[str | None, typer.Option(help="Include this domain's docume
 def add(
     client: Client,
     files: Annotated[list[Path], typer.Argument(help="Text or Markdown files.")],
-    title: Annotated[str | None, typer.Option(help="Title of a single file. Default: its name.")] = None,
+    title: Annotated[
+        str | None, typer.Option(help="Title of a single file. Default: the file's name.")
+    ] = None,
     domain: Annotated[str | None, typer.Option(help="Restrict the documents to this domain.")] = None,
     user: Annotated[str | None, typer.Option(help="Restrict the documents to this user.")] = None,
 ) -> Answer | Rows:
@@ -60,7 +62,7 @@ def list_documents(client: Client, user: OfUser = None, domain: OfDomain = None)
 @gateway_command(app)
 def search(
     client: Client,
-    question: Annotated[str, typer.Argument(help="Search query.")],
+    question: Annotated[str, typer.Argument(help="Question to search for.")],
     user: OfUser = None,
     domain: OfDomain = None,
     limit: Annotated[int, typer.Option(min=1, max=50, help="Maximum number of passages.")] = 5,
@@ -73,7 +75,7 @@ def search(
 def delete(
     client: Client,
     document: Annotated[str, typer.Argument(help="Document ID.")],
-    user: OfUser = None,
+    user: Annotated[str | None, typer.Option(help="Owner of the document, unless it is shared.")] = None,
 ) -> Answer:
     """Delete a document."""
     client.delete_document(document, user_id=user)

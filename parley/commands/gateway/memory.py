@@ -26,7 +26,7 @@ def forget(
     user: User,
     keys: Annotated[list[str] | None, typer.Argument(help="Keys of the entries to erase.")] = None,
     everything: Annotated[
-        bool, typer.Option("--everything", help="Erase everything, messages included.")
+        bool, typer.Option("--everything", help="Erase all preferences, and the text of the user's messages.")
     ] = False,
 ) -> Answer:
     """Erase a user's preferences permanently.
@@ -34,7 +34,7 @@ def forget(
     Traces of them in conversations, scratchpad and documents are erased within minutes.
     """
     if everything == bool(keys):
-        raise InvalidInput("Specify the keys to forget, or --everything.", field="keys")
+        raise InvalidInput("Specify keys to forget, or --everything.", field="keys")
     known = client.preferences(user)["preferences"]
     unknown = set(keys or ()) - {one["key"] for one in known}
     if unknown:

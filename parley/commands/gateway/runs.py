@@ -20,13 +20,13 @@ _COUNTED = ("done", "skipped", "failed")
 app = typer.Typer(help="Manage background runs.", no_args_is_help=True)
 
 Run = Annotated[str, typer.Argument(help="Run ID.")]
-Session = Annotated[str | None, typer.Option(help="Session ID.")]
+Session = Annotated[str | None, typer.Option(help="ID of the session to run the flow for.")]
 
 
 @gateway_command(app, "list")
 def list_runs(
     client: Client,
-    session: Session = None,
+    session: Annotated[str | None, typer.Option(help="Only runs of this session.")] = None,
     flow: Annotated[str | None, typer.Option(help="Only runs of this flow.")] = None,
     status: Annotated[str | None, typer.Option(help="Only runs in this status.")] = None,
 ) -> Rows:
@@ -46,7 +46,7 @@ def backlog(client: Client) -> Rows:
 def show(
     client: Client,
     run: Run,
-    items: Annotated[int, typer.Option(help="Number of items to show.")] = 0,
+    items: Annotated[int, typer.Option(help="Maximum number of items to show.")] = 0,
 ) -> Answer | Rows:
     """Show a run and, with --items, its first items."""
     found = client.run(run)
@@ -60,7 +60,9 @@ def start(
     client: Client,
     flow: Annotated[str | None, typer.Argument(help="Name of the background flow.")] = None,
     session: Session = None,
-    trigger: Annotated[str | None, typer.Option(help="Start all flows with this trigger instead.")] = None,
+    trigger: Annotated[
+        str | None, typer.Option(help="Start all flows with this trigger, instead of one flow.")
+    ] = None,
     inputs: Annotated[str, typer.Option(help="Inputs, as a JSON list.")] = "[]",
     follow: Annotated[bool, typer.Option("--watch", help="Watch the run until it ends.")] = False,
 ) -> Answer:

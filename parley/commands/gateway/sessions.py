@@ -27,11 +27,9 @@ def submit(
         float | None, typer.Option(help="Seconds to wait for the answer. Default: don't wait.")
     ] = None,
     idempotency_key: Annotated[
-        str | None, typer.Option(help="Key of this message. Submitting it again returns the same turn.")
+        str | None, typer.Option(help="Idempotency key. Submitting the same key again returns the same turn.")
     ] = None,
-    if_busy: Annotated[
-        str | None, typer.Option(help="How to handle the message while a turn is running.")
-    ] = None,
+    if_busy: Annotated[str | None, typer.Option(help="Rule for the message if a turn is running.")] = None,
     timezone: TimezoneOption = None,
     locale: LocaleOption = None,
 ) -> Answer:

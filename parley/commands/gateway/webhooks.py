@@ -13,7 +13,7 @@ _LISTED = ("webhook_id", "session_id", "url", "events", "created_at")
 _FAILING = ("webhook_id", "session_id", "status", "attempts", "delivered", "wanted", "failing_since", "error")
 
 Webhook = Annotated[str, typer.Argument(help="Webhook ID.")]
-Session = Annotated[str | None, typer.Option(help="Limit to this session.")]
+Session = Annotated[str | None, typer.Option(help="Only events of this session.")]
 
 
 @gateway_command(app, "list")

@@ -158,7 +158,7 @@ class Script:
     """
 
     rules: tuple[Rule, ...] = ()
-    default: Reply = field(default_factory=lambda: Fail(400, message="no rule of the script applies"))
+    default: Reply = field(default_factory=lambda: Fail(400, message="no rule in the script applies"))
     models: tuple[str, ...] = ("scripted",)
     embedding_dimensions: int = 64
 

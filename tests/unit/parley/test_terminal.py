@@ -160,7 +160,7 @@ def test_the_history_names_actions_instead_of_quoting_them(
 
 def test_a_form_says_how_to_fill_it_in() -> None:
     form = {"kind": "form", "fields": [{"label": "day"}, {"label": "place"}]}
-    assert "Answer in words: day, place" in shown(make_turn(interaction=form))
+    assert "Still needed: day, place" in shown(make_turn(interaction=form))
 
 
 def make_chart(mark: str, rows: list[dict[str, Any]]) -> dict[str, Any]:

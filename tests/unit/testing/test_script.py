@@ -124,7 +124,7 @@ def test_the_first_rule_that_applies_answers_in_order_and_then_repeats():
 
 
 def test_without_a_rule_the_request_is_refused_and_not_answered_by_accident():
-    assert Playback(Script()).next_reply(request()) == Fail(400, message="no rule of the script applies")
+    assert Playback(Script()).next_reply(request()) == Fail(400, message="no rule in the script applies")
 
 
 def test_a_rule_matches_what_was_said_and_not_what_was_said_before():
