@@ -31,7 +31,7 @@ _SHAPES: Final = (
     re.compile(
         rf"(?P<kept>(?<![a-z0-9]){_NAMES}[\\'\"]*\s*[:=]\s*(?:SecretStr\()?{_QUOTES}){_VALUE}", re.IGNORECASE
     ),
-    # keys of model endpoints, webhooks and callers; signed tokens
+    # keys for model endpoints, webhooks and callers; signed tokens
     re.compile(r"\bsk-[A-Za-z0-9_-]{8,}"),
     re.compile(r"\bwhsec_[A-Za-z0-9+/=_-]{8,}"),
     re.compile(r"\bparley_[0-9a-f]{8,}_[A-Za-z0-9_-]{8,}"),

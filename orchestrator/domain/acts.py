@@ -1,7 +1,7 @@
 """Primitive acts, each with a hexadecimal digit. A flow's code, the dax, consists of its acts' digits (FS-5).
 
 Flows that share acts are related. Rerouting prefers related flows. By default, a flow's edge flows are up to three
-look-ups that share at least two acts with it. A dax is never displayed to users.
+lookups that share at least two acts with it. A dax is never displayed to users.
 """
 
 from collections.abc import Iterable, Mapping

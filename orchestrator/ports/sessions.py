@@ -86,7 +86,7 @@ class Sessions(Protocol):
         ...
 
     async def rollback(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> SessionRecord:
-        """Restore the state of `epoch` as a new epoch. Raises NotFound, or SessionBusy while turns are unfinished."""
+        """Restore the state at `epoch` as a new epoch. Raises NotFound, or SessionBusy while turns are unfinished."""
         ...
 
     async def branch(

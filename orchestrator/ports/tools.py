@@ -34,7 +34,7 @@ class ToolCache(Protocol):
     """A cache of tool results, shared by all workers."""
 
     async def get(self, key: str) -> bytes | None:
-        """Return a cached value, or None. Raises Unavailable."""
+        """Return a cached value, or None if the key is not cached. Raises Unavailable."""
         ...
 
     async def put(self, key: str, value: bytes, *, ttl_ms: int) -> None:

@@ -177,7 +177,7 @@ class LaneRunner:
             return Lost()
         except asyncio.CancelledError:
             return HandedBack()
-        except Exception as error:  # noqa: BLE001 - any error of an agent counts as a failed attempt
+        except Exception as error:  # noqa: BLE001 - any agent error counts as a failed attempt
             note_failure(type(error).__name__)
             _log.exception(
                 "A turn failed.", session=lease.session_id, turn=work.turn_id, attempt=work.attempts

@@ -76,7 +76,7 @@ def role_taken() -> Generator[None]:
 
 
 def _gone(violation: psycopg.errors.ForeignKeyViolation) -> NotFound:
-    """Return the error for a row whose parent doesn't exist or was just deleted."""
+    """Return a NotFound error for a row whose parent doesn't exist or was just deleted."""
     detail = violation.diag.message_detail or ""
     named = re.search(r'=\((?:.*, )?(.+)\) is not present in table "(\w+)"', detail)
     return (

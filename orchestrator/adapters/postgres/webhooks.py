@@ -199,7 +199,6 @@ class PostgresWebhookFeeds:
     async def finish(self, feed: HeldFeed) -> None:
         """Release a feed. If further events have arrived, the feed is due again immediately."""
         kept = webhook_feeds.c
-        # Events that arrived during the delivery are due immediately.
         due = case((kept.wanted > kept.delivered, NOW), else_=None)
         await self._change(feed, held_until=None, due_at=due)
 

@@ -131,7 +131,7 @@ def attempt(request: dict[str, Any]) -> str:
         pass  # the code's objects are freed only when this block ends
     except NotAllowed as error:
         return stopped("forbidden", str(error))
-    except BaseException as error:  # noqa: BLE001 - every error of the code is a result
+    except BaseException as error:  # noqa: BLE001 - any error in the code is a result
         return stopped("error", describe(error))
     return stopped("memory", "The code exceeded its memory limit.")
 

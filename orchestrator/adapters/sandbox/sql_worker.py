@@ -110,7 +110,7 @@ def attempt(request: dict[str, Any]) -> str:
         return ask(connection, request)
     except (duckdb.OutOfMemoryException, MemoryError):
         return stopped("memory", "The query exceeded its memory limit.")
-    except Exception as error:  # noqa: BLE001 - every error of the query is a result
+    except Exception as error:  # noqa: BLE001 - any error in the query is a result
         return stopped("error", first_line(error))
 
 

@@ -82,7 +82,7 @@ def _provide(
     """Return the values from an entity's provider. Report any exception and any invalid result as a problem."""
     try:
         values = list(cast("Iterable[Any]", provider(**entry.options)))
-    except Exception as error:  # noqa: BLE001 - a domain's code may raise anything
+    except Exception as error:  # noqa: BLE001 - a domain's code can raise anything
         problems.add(file, path, f"{entry.provider} fails: {type(error).__name__}: {error}")
         return ()
     if not values or not all(isinstance(value, EntityValue) for value in values):
@@ -170,7 +170,7 @@ def _by_pattern(entry: SlotTypeEntry) -> Callable[[Json, SlotSpec], Verdict]:
 
 
 def _by_callable(validator: Callable[[Json], Json]) -> Callable[[Json, SlotSpec], Verdict]:
-    """Wrap a domain's validator, which returns the value to store or raises ValueError with the reason."""
+    """Wrap a domain's validator as a check. A validator returns the value to store, or raises ValueError."""
 
     def check(value: Json, spec: SlotSpec) -> Verdict:  # noqa: ARG001 - the signature of a check
         try:

@@ -28,7 +28,7 @@ from orchestrator.types import Dact, ToolId
 MAX_FLOWS = 64
 _WORD = re.compile(r"\w+")
 _NEAR = 2
-"""Minimum number of acts that a look-up shares with a flow to become its edge flow."""
+"""Minimum number of acts that a lookup must share with a flow to become its edge flow."""
 _MOST_EDGES = 3
 _WITHOUT_EDGES = frozenset({Family.CONVERSE, Family.INTERNAL, Family.PLAN})
 _PLACEHOLDER = re.compile(r"{(\w+)}")

@@ -199,7 +199,7 @@ class PostgresLane:
         )
 
     async def _leave(self, session_id: SessionId, token: int, crashes: int) -> None:
-        """Leave a lane, whose next turn is a suspected poison turn, to an isolated process.
+        """Leave a lane whose next turn is a suspected poison turn to an isolated process.
 
         This takes a single statement, because one crash can affect many lanes.
         """

@@ -26,7 +26,7 @@ class PostgresSessionMaterial:
     async def collect(
         self, tenant_id: TenantId, session_id: SessionId, names: tuple[str, ...]
     ) -> Mapping[str, Any]:
-        """Return the content named in `names`: CONVERSATION, HABITS or HISTORY. Raises Unavailable."""
+        """Return the material named in `names` (CONVERSATION, HABITS or HISTORY), by name. Raises Unavailable."""
         readers = {CONVERSATION: self._conversation, HABITS: self._habits, HISTORY: self._history}
         return {name: await readers[name](tenant_id, session_id) for name in names}
 

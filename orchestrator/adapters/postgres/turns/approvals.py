@@ -66,7 +66,7 @@ async def decide_approval(
 ) -> ApprovalRecord | None:
     """Record a decision, unless the approval is decided or expired, or only an operator can decide it.
 
-    Return the approval, changed or not, or None if it doesn't exist.
+    Return the approval even if it is unchanged, or None if it doesn't exist.
     """
     mine = (approvals.c.approval_id == approval_id, approvals.c.tenant_id == tenant_id)
     now = NOW if decision.now is None else from_unix(decision.now)

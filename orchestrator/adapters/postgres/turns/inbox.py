@@ -79,8 +79,8 @@ class PostgresInbox:
 
     async def submit(self, submission: Submission) -> Receipt:
         await self._total.admit()
-        # The lane's row accepts one turn at a time. Concurrent submissions would hold connections while they
-        # wait.
+        # Submit a session's turns one at a time. Concurrent submissions would hold connections while they wait
+        # for the lane's row.
         async with self._lines.setdefault(submission.session_id, asyncio.Lock()):
             return await self._submit(submission)
 

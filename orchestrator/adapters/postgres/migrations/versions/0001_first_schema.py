@@ -18,6 +18,6 @@ depends_on = None
 def upgrade() -> None:
     connection = op.get_bind().execution_options(
         no_parameters=True
-    )  # text() would require escaping of % in the text
+    )  # text() would require escaping % in the text
     for part in read_first_schema():
         connection.exec_driver_sql(part)
