@@ -46,7 +46,7 @@ def longest_path(nodes: tuple[NewRun, ...], takes_s: dict[str, float]) -> tuple[
 def measure(
     nodes: tuple[NewRun, ...], ended: dict[str, RunRecord], asked_s: dict[str, float]
 ) -> dict[str, float]:
-    """Return the metrics of one run of a graph. `asked_s`: planned duration of each node in seconds."""
+    """Return metrics for one run of a graph. `asked_s`: planned duration of each node in seconds."""
     critical_s, depth = longest_path(nodes, asked_s)
     created = min(run.created_at for run in ended.values() if run.created_at)
     finished = max(run.finished_at for run in ended.values() if run.finished_at)

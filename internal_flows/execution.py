@@ -111,7 +111,7 @@ async def run_after_all(flow: InternalFlow, run: RunContext, outputs: list[Json]
 
 
 async def _call(stage: Stage, run: RunContext, enter: Callable[[], Awaitable[Any]]) -> Any:
-    """Execute a stage with its timeout. Raises `_Failure` for any exception."""
+    """Execute a stage within its timeout. Raises `_Failure` for any exception."""
     deadline = asyncio.timeout(run.options.timeout_s)
     try:
         async with deadline:

@@ -36,7 +36,7 @@ class ForkedProcess(psutil.Process):
 
 
 def can_fork() -> bool:
-    """Return True on Linux if there are no other threads. A thread could hold a lock that the fork needs."""
+    """Return True on Linux if there are no other threads. Another thread could hold a lock that the fork needs."""
     return _LIBC is not None and threading.active_count() == 1
 
 

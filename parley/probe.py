@@ -23,7 +23,7 @@ _PATHS = {Role.GATEWAY: ("/health/ready", "/health/live"), Role.FLOWER: ("/healt
 
 
 def probe(role: Role, *, live: bool, port: int | None = None) -> str:
-    """Return a message about the condition of the role in this container.
+    """Return a message about the condition of this container's role.
 
     `live`: True to accept a role that is not ready. `port`: port of the gateway or Flower. Default: PARLEY_PORT,
     or the role's standard port.
@@ -43,7 +43,7 @@ def probe(role: Role, *, live: bool, port: int | None = None) -> str:
 
 
 def ask_server(url: str) -> str:
-    """Return a message if the server responds with success. Raises Unavailable on errors and timeouts."""
+    """Return a message if the server responds successfully. Raises Unavailable on errors and timeouts."""
     try:
         with urllib.request.urlopen(url, timeout=_TIMEOUT_S):  # noqa: S310  # our own address
             return f"{url} is healthy"
@@ -54,7 +54,7 @@ def ask_server(url: str) -> str:
 
 
 def read_heartbeat(path: Path, *, live: bool, now: float) -> str:
-    """Return the condition in a heartbeat file, and the file's age. `live`: True to accept an unready process.
+    """Return the condition from a heartbeat file, and the file's age. `live`: True to accept an unready process.
 
     `now`: Unix time in seconds.
 

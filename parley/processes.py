@@ -119,7 +119,7 @@ class Child:
             return log.read().decode(errors="replace")
 
     def await_ready(self, timeout_s: float = _READY_WITHIN_S) -> None:
-        """Block until the program is ready. Raises ProcessFailed if it exits, or after `timeout_s` seconds."""
+        """Wait until the program is ready. Raises ProcessFailed if it exits, or isn't ready in `timeout_s` seconds."""
         ends_at = time.monotonic() + timeout_s
         while not self.program.ready(self.logged()):
             if not self.is_running():

@@ -22,7 +22,7 @@ class WatchedFlower(Flower):
         return {name: _describe(events.state, name) for name in list(events.state.workers)}
 
     def update_workers(self, workername: str | None = None) -> Any:
-        """Return a finished future, because workers send events without being asked."""
+        """Return a finished future, because workers send events unprompted."""
         del workername
         answered: asyncio.Future[None] = asyncio.get_event_loop().create_future()
         answered.set_result(None)

@@ -23,7 +23,7 @@ class RunTask(Task):
     """A run's Celery task, which can keep its parent when another task resends it."""
 
     def apply_async(self, *arguments: Any, keeps_place: bool = False, **options: Any) -> Any:
-        """Send the task. `keeps_place`: True to keep the task's parent instead of the sending task."""
+        """Send the task. `keeps_place`: True to keep the task's parent, or False to use the sending task."""
         sender: Any = self.app.current_worker_task if keeps_place else None
         if sender is None:
             return super().apply_async(*arguments, **options)

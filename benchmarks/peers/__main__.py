@@ -96,7 +96,7 @@ class Peer:
         return await self.waiting[number]
 
     async def listen(self) -> None:
-        """Read results from the client until it ends, and resolve the pending orders."""
+        """Read results from the client until it exits, and resolve the pending orders."""
         assert self.client.stdout is not None
         while line := await self.client.stdout.readline():
             number, result = json.loads(line)

@@ -41,7 +41,7 @@ class Pair:
 
 
 def _booked(fares: dict[str, float], flight_id: str | None) -> dict[str, float]:
-    """Return the fare of a booked flight by its ID. The fare is 0 if `fares` lacks the flight.
+    """Return a booked flight's fare, by flight ID. The fare is 0 if `fares` lacks the flight.
 
     Return an empty dictionary if no flight is booked, or if it isn't on the route and day of `fares`.
     """

@@ -37,7 +37,7 @@ class TokenReader(Protocol):
     def caller(self, token: str) -> Caller:
         """Return the caller that a token identifies.
 
-        Raises Unauthenticated, or Forbidden for a scope without rights.
+        Raises Unauthenticated, or Forbidden if the scope grants no rights.
         """
         ...
 

@@ -79,7 +79,7 @@ class Owners:
 async def authorize(connection: HTTPConnection, owners: Owners, caller: Caller) -> None:
     """Check that the caller is allowed to make this request.
 
-    Raises Forbidden, or NotFound to hide the existence of a resource.
+    Raises Forbidden, or NotFound to hide that a resource exists.
     """
     route = route_of(connection)
     if route in OPERATORS_ONLY:

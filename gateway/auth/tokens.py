@@ -30,7 +30,7 @@ class Tokens:
     def caller(self, token: str) -> Caller:
         """Return the caller that a token identifies.
 
-        Raises Unauthenticated, or Forbidden for a scope without rights.
+        Raises Unauthenticated, or Forbidden if the scope grants no rights.
         """
         try:
             key, algorithm = self._keys[self._key_id(token)]

@@ -176,5 +176,5 @@ async def read_journal(
     turn_id: TurnId | None = None,
     limit: Limit = 200,
 ) -> list[JsonObject]:
-    """List the model and tool calls of a session or turn, newest first, without contents."""
+    """List the model and tool calls of a session or turn, newest first, without their contents."""
     return await sessions.archive.journal(tenant, session_id, turn_id=turn_id, limit=limit)

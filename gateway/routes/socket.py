@@ -45,7 +45,7 @@ async def converse(
 ) -> None:
     """Receive the client's messages and send answers.
 
-    `after`: number of the event after which answers are sent. Default: the number of the last event.
+    `after`: event number after which answers are sent. Default: the last event's number.
     """
     await websocket.accept()
     conversation = _Conversation(websocket, dependencies, caller, session_id)
@@ -157,7 +157,7 @@ def _parse(raw: str | bytes, session_id: SessionId) -> SocketMessage:
 
 
 def _message(kind: str, session_id: SessionId, turn_id: TurnId | None = None) -> JsonObject:
-    """Return the members that all server messages have, except messages with a part of an answer."""
+    """Return the members common to all server messages except those with a part of an answer."""
     return {
         "type": kind,
         "conversation_id": session_id,

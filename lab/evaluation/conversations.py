@@ -176,7 +176,7 @@ async def take_turns(
 
 
 def payload_of(action: JsonObject, offered: Sequence[JsonObject]) -> JsonObject:
-    """Return the payload of an offered action with the same name, if it contains all members of the action's payload.
+    """Return the payload of an offered action with the same name, if that contains all members of the action's payload.
 
     Return the action's own payload if no offered action matches.
     """
@@ -191,7 +191,7 @@ def insert(text: str, remembered: Mapping[str, str]) -> str:
 
 
 def observe(turn: JsonObject, signals: Sequence[Signal]) -> JsonObject:
-    """Return the results of a turn that expectations can refer to."""
+    """Return the turn results that expectations can refer to."""
     predictions = [signal.payload for signal in signals if signal.type is SignalType.PREDICTION]
     predicted = predictions[0] if predictions else {}
     stack = [flow["dact"] for flow in turn["flows"]]

@@ -84,7 +84,7 @@ class Sound:
         return not offers or (is_as_told and offers == _offers_of(last))
 
     def is_seen(self, seen: Heard | None, turn: int) -> bool:
-        """Return True if `seen` shows the same as the last display before turn `turn` in the run without faults."""
+        """Return True if `seen` shows the same data as the last display before `turn` in the run without faults."""
         wanted = self.course.seen_before(self.course.script[turn - 1])
         known = [None if one is None else self.mask(one.reply) for one in (seen, wanted)]
         return known[0] == known[1]

@@ -339,7 +339,7 @@ class User:
     def _stop(self, wish: Wish, *, leave: bool) -> Move:
         """Stop the current task. `leave`: True if the user abandons the wish.
 
-        If the last message was already a request to stop, the user clicks a button that stops, if there is one.
+        If the last message was already a request to stop, the user clicks a stop button, if there is one.
         """
         if leave:
             wish.wanted = False

@@ -87,7 +87,7 @@ class RecordedJournal(Journal):
             self.stopped = False
 
     def _find(self, key: str, kind: str, digest: str) -> Step | None:
-        """Return and use up the step with this key and request, or another step with the same request, or None."""
+        """Return and consume the step with this key and request, or else one with the same request; otherwise, None."""
         fitting = [step for step in self.unused.values() if (step.kind, step.request_hash) == (kind, digest)]
         known = next((step for step in fitting if step.key == key), fitting[0] if fitting else None)
         return None if known is None else self.unused.pop(known.key)

@@ -200,7 +200,7 @@ def find_acting(flow: FlowSpec, domain: Domain) -> dict[ToolId, bool]:
 
 
 def expected_arguments(goal: Goal, domain: Domain) -> dict[ToolId, list[JsonObject]]:
-    """Return the arguments of each tool that follow from the values stated by the user.
+    """Return the arguments that follow from the user's stated values, by tool.
 
     For a plan, this includes the tools of its steps.
     """

@@ -119,7 +119,7 @@ def _break_until(
 
 
 def _is_at_rest(stack: RunningStack) -> bool:
-    """Return True if all turns have finished, including system turns. Raises Unavailable without a database."""
+    """Return True if all turns, including system turns, have finished. Raises Unavailable if PostgreSQL is down."""
     try:
         with psycopg.connect(stack.stores.database_url, connect_timeout=5) as connection:
             found = connection.execute("SELECT 1 FROM turns WHERE finished_at IS NULL LIMIT 1").fetchone()

@@ -9,7 +9,7 @@ class Notes(Service):
     """Notes in Parley's own store."""
 
     async def create(self, topic: str, body: str, call: ToolCall) -> JsonObject:
-        """Create a note. Repeating the same tool call doesn't create another."""
+        """Create a note. Repeating the same tool call doesn't create another note."""
         note: JsonObject = {"topic": topic, "body": body, "session_id": call.session_id}
         return await self.records.create("notes", call.idempotency_key, note)
 

@@ -90,7 +90,7 @@ def _describe_search(plan: dict[str, Any]) -> list[str]:
 
 
 def describe_progress(plan: dict[str, Any]) -> str:
-    """Format a plan's progress. Return an empty string for a plan without steps."""
+    """Format a plan's progress. Return an empty string if the plan has no steps."""
     steps = (plan.get("body") or plan).get("steps") or []
     done = sum(1 for step in steps if step.get("state") == "Completed" or step.get("done"))
     return f" · plan {done}/{len(steps)}" if steps else ""

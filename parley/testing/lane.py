@@ -269,7 +269,7 @@ def decide_approval(
 ) -> ApprovalRecord | None:
     """Decide an approval that is pending and has not expired. Return the approval, or None if it doesn't exist.
 
-    A repeated decision, or one by a caller without the needed rights, changes nothing.
+    A repeated decision, or one by a caller without the required rights, changes nothing.
     """
     tenant, record = store.approvals.get(approval_id, (None, None))
     if tenant != tenant_id or record is None:

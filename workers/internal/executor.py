@@ -157,7 +157,7 @@ class RunExecutor:
         await self._held.renew()
 
     async def sweep(self) -> int:
-        """Recover the work of dead workers and resend lost messages. Return the number of runs sent again."""
+        """Recover the work of dead workers and resend lost messages. Return the number of resent runs."""
         await self._repair_after_crash()
         await self._write_reported()
         swept = await self._work.sweep(waited_s=self._waited_s)

@@ -19,7 +19,7 @@ class OpenQueues(Queues):
         return ForeignQueue(name)
 
     def select(self, include: Any) -> None:
-        """Consume from the queues `include`. Raises QueueNotFound if one of them is not Parley's."""
+        """Consume from the queues `include`. Raises QueueNotFound if one of them is not a Parley queue."""
         for name in [include] if isinstance(include, str) else include or ():
             if name not in self:
                 raise QueueNotFound(f"Queue {name!r} is not one of {', '.join(sorted(self))}.")

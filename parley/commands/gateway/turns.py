@@ -27,13 +27,13 @@ By = Annotated[str | None, typer.Option(help="ID of the decider, stored with the
 def list_turns(
     client: Client, status: Annotated[str | None, typer.Option(help="Only turns in this status.")] = None
 ) -> Rows:
-    """List turns, for example with `--status quarantined`."""
+    """List turns. `--status quarantined`: only turns that need an operator."""
     return Rows(client.turns(status=status), _LISTED)
 
 
 @gateway_command(turns)
 def retry(client: Client, turn: Turn, why: Why = None) -> Answer:
-    """Queue a quarantined turn again."""
+    """Requeue a quarantined turn."""
     return make_repair(client, client.turn(turn)["session_id"], {"kind": "retry", "turn": turn}, why)
 
 

@@ -133,7 +133,7 @@ class _Running(threading.Thread):
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._serving = asyncio.current_task()
-        self._listener.listen(128)  # From here on, connections are accepted.
+        self._listener.listen(128)  # From here on, the socket accepts connections.
         self._accepting.set()
         await self._server.serve(sockets=[self._listener])
 

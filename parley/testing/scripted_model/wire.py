@@ -36,7 +36,7 @@ def completion(request: Request, reply: Answer | ToolUse) -> JsonObject:
 
 
 def chunks(request: Request, reply: Answer | ToolUse) -> Iterator[JsonObject]:
-    """Yield a streamed answer's chunks: the role, one chunk per word, the finish reason, and the requested usage."""
+    """Yield a streamed answer's chunks: role, one chunk per word, finish reason and, if requested, usage."""
     envelope = _envelope(request, "chat.completion.chunk")
     yield envelope | {"choices": [_piece({"role": "assistant", "content": ""})]}
     message, finish_reason = _message(reply)
@@ -76,7 +76,7 @@ def model_list(models: tuple[str, ...]) -> JsonObject:
 
 
 def embeddings(body: JsonObject, dimensions: int) -> JsonObject:
-    """Return embeddings of the inputs. The order of words doesn't matter."""
+    """Return embeddings of the inputs that ignore word order."""
     inputs: list[str] = (
         [body["input"]] if isinstance(body.get("input"), str) else list(body.get("input") or ())
     )
