@@ -111,7 +111,7 @@ def _scatter(sheet: Sheet, column: str | None, by: str | None) -> tuple[str, str
     up = column or next((name for name in numbers if name != by), None)
     across = by or next((name for name in numbers if name != up), None)
     if up is None or across is None:
-        raise invalid("A scatter plot needs two columns of numbers.")
+        raise invalid("A scatter plot needs two numeric columns.")
     names = quote(sheet.number(across).name, sheet.number(up).name)
     return f"SELECT {names} FROM ({sheet.sql})", f"{up} against {across} of {sheet.name}"  # noqa: S608
 

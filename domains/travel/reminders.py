@@ -22,7 +22,7 @@ def lead_seconds(lead: str) -> int:
     """Convert a phrase such as “two hours” or “the day” to seconds. Raises ToolFailure if it lacks a unit of time."""
     found = _LEAD.search(lead)
     if found is None:
-        raise ToolFailure(FailureCategory.VALIDATION_ERROR, "How long before? For example: two hours.")
+        raise ToolFailure(FailureCategory.VALIDATION_ERROR, "How long before? For example, two hours.")
     count = (found["count"] or "").lower()
     number = int(count) if count.isdecimal() else _NUMBERS.get(count, 1)  # “an hour” and “the day” mean 1
     return number * _SECONDS[found["unit"].lower()] // (2 if found["half"] else 1)

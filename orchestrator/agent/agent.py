@@ -105,7 +105,7 @@ async def _take_steps(steps: Sequence[Step], turn: RunningTurn, modules: Modules
                 raise
             note_failure(type(error).__name__)
             _log.exception(
-                "A step of a turn failed.",
+                "A turn step failed.",
                 step=step.__name__,
                 turn=turn.work.turn_id,
                 session=turn.lease.session_id,

@@ -368,7 +368,7 @@ class ModelCaller:
                 await self._budgets.charge(reservation, actual)
             except Unavailable as error:
                 # The reservation stays, so counters may be too high but never too low.
-                _logger.warning("Could not count the usage of a model call.", error=error)
+                _logger.warning("Could not record a model call's usage.", error=error)
 
 
 def _said(text: str, calls: tuple[ToolCall, ...], opaque: Opaque | None) -> ChatMessage:

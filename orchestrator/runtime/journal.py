@@ -146,7 +146,7 @@ class Journal:
         if self.stopped:
             if kind == TOOL:
                 return NotBegun()
-            raise ModelUnavailable("The turn was stopped, so no model is called.")
+            raise ModelUnavailable("The turn was stopped, so no model was called.")
         self.acting = effect is not None
         try:
             if self.acting or not idempotent:

@@ -79,7 +79,7 @@ class OrphanedCalls:
         self._running[tool_id] += 1
         if self._running[tool_id] == ORPHANS_PER_TOOL:
             _log.error(
-                "Too many timed-out calls to a tool are still running; its calls are paused.",
+                "Too many timed-out calls to a tool are still running; new calls are paused.",
                 tool=tool_id,
             )
         self._futures.add(future)

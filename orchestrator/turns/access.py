@@ -51,7 +51,7 @@ class Caller:
 
     def require_operator(self) -> None:
         if not self.operates:
-            raise Forbidden("Only operators can do this: use a key or token with the scope 'operator'.")
+            raise Forbidden("Only operators can do this: use a key or token with the 'operator' scope.")
 
     def require_owner(self, session_id: SessionId, owner: UserId | None) -> None:
         """Raise NotFound if the caller can't access the session, so that its existence remains hidden."""

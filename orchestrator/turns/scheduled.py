@@ -203,7 +203,7 @@ def require_movable(event: ScheduledEvent) -> ScheduledEvent:
 
 
 def too_many_events() -> InboxFull:
-    return InboxFull(f"The session has {MOST_SCHEDULED} events scheduled; cancel some first.")
+    return InboxFull(f"The session already has {MOST_SCHEDULED} scheduled events; cancel some first.")
 
 
 def require_known_event(name: str, known: Collection[str]) -> None:

@@ -144,7 +144,7 @@ def session_in_use(session_id: SessionId) -> Refused:
 
 
 def sequence_in_use(submission: Submission) -> Refused:
-    return Refused(f"Sequence {submission.sequence} was already used by another turn of this session.")
+    return Refused(f"Sequence {submission.sequence} was already used by another turn in this session.")
 
 
 def require_room(rule: IfBusy, *, closed: bool, busy: bool, pending: int, limit: int) -> None:

@@ -141,7 +141,7 @@ async def test_a_picture_on_which_nothing_can_be_seen_is_repaired_into_its_rows(
     frame = talked.turn["frame"]
     assert (frame["block"]["type"], frame["block"]["rows"], frame["error"]) == ("table", 311, None)
     assert talked.turn["reply"].count("This is shown as a table: 311 bars are too many to read.") == 1
-    assert "Here is the" not in talked.turn["reply"]
+    assert "Here's the" not in talked.turn["reply"]
 
 
 # Tier 2: the ladder

@@ -56,7 +56,7 @@ def _translate(error: BaseException) -> ParleyError | None:
         case sqlalchemy.exc.IntegrityError(orig=psycopg.errors.ForeignKeyViolation() as violation):
             return _gone(violation)
         case sqlalchemy.exc.TimeoutError():
-            return Unavailable("Every database connection is in use; try again later.")
+            return Unavailable("All database connections are in use; try again later.")
         case sqlalchemy.exc.OperationalError() | sqlalchemy.exc.InterfaceError():
             return Unavailable("The database is not responding; try again later.")
         case _:

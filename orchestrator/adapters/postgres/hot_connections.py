@@ -237,7 +237,7 @@ class HotConnections:
         finally:
             timer.cancel()
         if not served:
-            raise Unavailable("Every database connection is in use; try again later.")
+            raise Unavailable("All database connections are in use; try again later.")
 
     def _make_room(self) -> None:
         """Pass a free slot to the next queued borrower, or keep it for later if no borrower is queued."""

@@ -105,7 +105,7 @@ class RedisEvents:
         try:
             turn_id, text, stamp = await self._redis.hmget(STREAMED + session_id, "turn", "text", "stamp")
         except (RedisError, OSError) as error:
-            _log.warning("Could not read a streamed text.", session=session_id, error=error)
+            _log.warning("Could not read streamed text.", session=session_id, error=error)
             return None
         if turn_id is None:
             return None

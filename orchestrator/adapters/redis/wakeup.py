@@ -90,7 +90,7 @@ class RedisWakeup:
             retired = await self._retire(keys=[READY, AWAKE], args=[self._runner, "1" if force else "0"])
         except (RedisError, OSError) as error:
             # Until the runner's entry expires, a wake-up may be missed. The sweep recovers the affected sessions.
-            _log.warning("A runner could not retire.", error=error)
+            _log.warning("Could not unregister a runner.", error=error)
             return True
         self._attended_at = 0.0
         return bool(retired)

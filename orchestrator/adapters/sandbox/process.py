@@ -173,7 +173,7 @@ async def _run(worker: tuple[str, ...], request: bytes, folder: str, limits: San
             start_new_session=True,
         )
     except OSError as error:
-        return Stopped(StopCategory.UNAVAILABLE, f"The process could not be started: {error.strerror}.")
+        return Stopped(StopCategory.UNAVAILABLE, f"Could not start the process: {error.strerror}.")
     try:
         async with asyncio.timeout(limits.wall_s):
             return await _converse(process, request, limits)

@@ -103,7 +103,7 @@ def attempt(request: dict[str, Any]) -> str:
     try:
         load(connection, request["tables"])
     except duckdb.Error as error:
-        return stopped("unavailable", f"The tables cannot be loaded: {first_line(error)}")
+        return stopped("unavailable", f"Could not load the tables: {first_line(error)}")
     if not isolate(request):
         return stopped("unavailable", "This system can't isolate processes from the network.")
     try:

@@ -78,7 +78,7 @@ class McpServer:
             return
         _, late = await asyncio.wait(self._ending, timeout=STOP_WITHIN_S)
         for task in late:
-            _log.error("A session with an MCP server did not end.", server=self._name)
+            _log.error("Could not end a session with an MCP server.", server=self._name)
             task.cancel()
 
     async def _call(self, name: str, arguments: JsonObject, meta: JsonObject) -> CallToolResult:

@@ -142,7 +142,7 @@ def _compile(
     if (entry.pattern is None) == (entry.validator is None):
         if name in LIBRARY_TYPES and entry.pattern is None:
             return LIBRARY_TYPES[name]
-        problems.add(file, (*path, "pattern"), "a type has either a pattern or a validator")
+        problems.add(file, (*path, "pattern"), "a type has a pattern or a validator, not both")
         return None
     if entry.validator is None:
         return SlotType(name, _by_pattern(entry), entry.description)

@@ -70,7 +70,7 @@ class RecipeCheck:
             self._add((place, "flow"), f"unknown flow {step.flow!r}{suggest(step.flow or '', self.flows)}")
         elif (family := self.families.get(flow.intent or "")) in NO_STEPS:
             name = family.value if family is not None else ""
-            self._add((place, "flow"), f"{step.flow} is a {name} flow, which cannot be a step of a plan")
+            self._add((place, "flow"), f"{step.flow} is a {name} flow, which cannot be a plan step")
         return flow
 
     def _conditions(self, path: Path, texts: tuple[str, ...]) -> tuple[Condition, ...]:

@@ -90,7 +90,7 @@ def _check_later(tool_id: str, entry: ToolEntry, file: SourceFile, problems: Pro
     if entry.later.poll_s is not None and entry.status_query is None:
         problems.add(file, (*path, "poll_s"), "needs a status_query to call")
     if entry.mcp is not None:
-        problems.add(file, path, "is for services and http; MCP tools answer immediately")
+        problems.add(file, path, "is only for service and http tools; MCP tools answer immediately")
 
 
 def _check_rows(tool_id: str, entry: ToolEntry, file: SourceFile, problems: Problems) -> None:
@@ -167,7 +167,7 @@ def _one_of(given: list[str]) -> str:
 def _check_method(target: str, schema: JsonObject, services: Services, report: Callable[[str], None]) -> None:
     class_name, dot, method_name = target.partition(".")
     if not dot or not method_name:
-        report("should be Class.method of services.py")
+        report("should be Class.method in services.py")
         return
     service = services.get(class_name)
     if not isinstance(service, type):

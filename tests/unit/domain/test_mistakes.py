@@ -71,7 +71,7 @@ def test_a_tool_that_answers_later_can_be_polled_and_accepts(tmp_path: Path) -> 
         "tools.yaml: tools.fare_get.later": (
             "is missing: {callback_url} receives the result of a tool that answers later"
         ),
-        "tools.yaml: tools.fare_ask.later": "is for services and http; MCP tools answer immediately",
+        "tools.yaml: tools.fare_ask.later": "is only for service and http tools; MCP tools answer immediately",
     }
 
 
