@@ -62,7 +62,7 @@ def _named(context: TurnContext, understood: Understanding) -> str | None:
 def _find_approval(context: TurnContext, target: str | None, named: str | None) -> PendingApproval | None:
     """Return the pending approval with the ID `named`, or None.
 
-    If `named` is None, find the approval of the flow `target`, or of the top flow if it awaits approval.
+    If `named` is None, find the approval for the flow `target`, or for the top flow if it awaits approval.
     """
     pending = context.state.approvals
     if named is not None:

@@ -121,7 +121,7 @@ class AmbiguityHandler:
         )
 
     def ask(self, *, limit: int | None = None, again: bool = False) -> Asked | None:
-        """Return the current question, or None if there is none.
+        """Return the current question, or None if no question is current.
 
         Count the question as asked, unless it is repeated after a digression (`again`). `escalate` is set if
         the question was already asked at least `limit` times. Default: no limit.

@@ -47,7 +47,7 @@ class PlanFlow(BaseFlow):
         self.goal, self.beyond = goal, [*beyond]
 
     def take_up(self, ended: PlanFlow) -> None:
-        """Copy the goal, steps and results of an ended plan, in order to continue that plan."""
+        """Copy the goal, steps and results of an ended plan, to continue that plan."""
         self.goal, self.rounds = ended.goal, 1
         self.steps = [replace(step, slots={**step.slots}) for step in ended.steps]
         self.by_model, self.settled = ended.by_model, ended.settled

@@ -140,7 +140,7 @@ def _merge(plan: PlanFlow) -> JsonObject:
 
 
 def _reasons(plan: PlanFlow, context: TurnContext) -> list[Json]:
-    """Return the reasons why steps were not done.
+    """Return reasons for steps that were not done.
 
     Steps that the user dropped and reasons that were already reported in this turn are left out.
     """

@@ -12,7 +12,7 @@ from orchestrator.domain.locales import ENGLISH, language_in_use
 
 SUFFIX = ".md.j2"
 SAYING = "say."
-"""The prefix of template names for sayings."""
+"""Prefix of template names for sayings."""
 LANGUAGES = {"en": "English", "de": "German", "es": "Spanish", "fr": "French", "it": "Italian", "nl": "Dutch"}
 _FOLDER = files("orchestrator.res") / "templates"
 _SAYINGS = "sayings.toml"

@@ -143,7 +143,7 @@ def ask_what_should_happen(
 
 
 def _offer_to_undo(context: TurnContext, note: EffectNote) -> Option | None:
-    """Return an option that starts the task that undoes the effect, or None if the domain has no such task."""
+    """Return an option that starts the task that undoes the effect, or None if the domain doesn't have one."""
     known = {**note.slots, **note.arguments, **note.result}
     for dact, flow_type in context.world.domain.flows.items():
         if any(use.tool_id == note.compensation for use in flow_type.spec.tools):
@@ -153,7 +153,7 @@ def _offer_to_undo(context: TurnContext, note: EffectNote) -> Option | None:
 
 
 def decide(context: TurnContext, name: Decision) -> None:
-    """Apply the user's decision about committed effects. If the question was closed, say so."""
+    """Apply the user's decision about committed effects. If the question was closed, tell the user."""
     payload = _find_payload(context, name)
     if payload is None:
         context.tell(NoticeKind.OVER)

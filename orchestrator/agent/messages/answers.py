@@ -46,7 +46,7 @@ from orchestrator.saying import say
 
 
 def act(context: TurnContext, entry: Ambiguity, deed: Deed) -> None:
-    """Apply the action `deed` of an answer to the question `entry`."""
+    """Apply `deed`, the action for an answer to the question `entry`."""
     match deed:
         case Decide(decision):
             decide(context, decision)

@@ -102,7 +102,7 @@ def move_along(flow: BaseFlow, changes: JsonObject) -> JsonObject:
 
 
 def find_too_early(flow: BaseFlow, changes: JsonObject) -> tuple[str, str] | None:
-    """Return a slot whose new date would precede that of its `not_before` slot, and the latter slot, or None."""
+    """Return a slot whose new date would precede that of its `not_before` slot, with the `not_before` slot, or None."""
     for name, slot in flow.spec.slots.items():
         first = changes.get(slot.not_before or name, flow.value(slot.not_before or name))
         if slot.not_before and first and changes.get(name) and changes[name] < first:

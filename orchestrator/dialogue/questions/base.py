@@ -154,6 +154,6 @@ class Question(ABC):
         return None
 
     def choose(self, label: str) -> Deed | None:
-        """Return the action for the reply with this label, or None if the question defines no such action."""
+        """Return the action for the reply with this label, or None if the question doesn't define one."""
         del label
         return None

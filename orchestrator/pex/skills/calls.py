@@ -105,7 +105,7 @@ class Calls:
     async def make_agreed(self) -> JsonObject | Interrupted | None:
         """Run the confirmed pending call, or continue an accepted call.
 
-        Return the call with its result, Interrupted, or None if there is no such call.
+        Return the call with its result, or Interrupted. Return None if there is no such call.
         """
         candidate = read_candidate(self.run.context.state, self.run.flow)
         confirmed = candidate if candidate is not None and candidate.agreed else None

@@ -93,7 +93,7 @@ def _failure(why: RejectedCode | Stopped) -> ToolFailure:
 
 
 class GuardedPython:
-    """A runner for services' model-written Python: guardrails first, then the sandbox."""
+    """A service's runner for model-written Python: guardrails first, then the sandbox."""
 
     def __init__(self, sandbox: Sandbox, rules: PythonRules, limits: SandboxLimits = DEFAULT_LIMITS) -> None:
         self._sandbox = sandbox
@@ -108,7 +108,7 @@ class GuardedPython:
 
 
 class GuardedSql:
-    """A runner for services' model-written SQL: guardrails, then a process with copies of the tables."""
+    """A service's runner for model-written SQL: guardrails, then a process with copies of the tables."""
 
     def __init__(self, sandbox: SqlSandbox, limits: QueryLimits = DEFAULT_QUERY_LIMITS) -> None:
         self._sandbox = sandbox
