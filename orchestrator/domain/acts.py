@@ -65,7 +65,7 @@ def propose_dax(
 ) -> str:
     """Propose a dax for a flow that declares none, based on the acts in its name and description.
 
-    Acts in the name come first. If no act is found, use the family's act, or the first of `acts` if the
+    Acts in the name come first. If no act is found, use the family's act, or the first act in `acts` if the
     family's act is missing.
     """
     found: list[str] = []

@@ -48,7 +48,8 @@ def fill_placeholders(
 ) -> str:
     """Replace each placeholder with the value that a function returns for its name.
 
-    Placeholders in the values are not expanded. Default: credential placeholders stay unchanged.
+    Placeholders in the values are not expanded. Without `give_credential`, credential placeholders stay
+    unchanged.
     """
 
     def give(match: re.Match[str]) -> str:

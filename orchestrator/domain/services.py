@@ -186,7 +186,7 @@ class SessionEvents(Protocol):
     ) -> JsonObject:
         """Schedule an event at a Unix time, replacing any earlier event that has the same key. Return the event.
 
-        `payload`: slot values. Raises ToolFailure if the event does not start a flow of the domain.
+        `payload`: slot values. Raises ToolFailure if the event does not start one of the domain's flows.
         """
         ...
 

@@ -99,9 +99,9 @@ class PromptEngineer:
         Args:
             models: endpoints by provider name.
             prompts: the available prompts.
-            config: the configuration of calls.
+            config: the model-call configuration.
             spending: counters of tokens and cost. Default: counters in this process.
-            record: receives a signal for each call and each state change of a circuit breaker.
+            record: receives a signal for each call and each circuit-breaker state change.
             pacing: clocks and sleep.
             board: circuit breakers to share with other engineers. Default: new circuit breakers.
             keep_prompts: True to include prompts and answers in signals.
@@ -205,7 +205,7 @@ class PromptEngineer:
             variables: the prompt's variables. Pass the same variables in each step.
             tools: the tools to offer. If the model calls another tool or passes invalid arguments, it is asked
                 again once.
-            call: the context of the call.
+            call: the call's context.
             transcript: the `reply` of each earlier step, followed by a `tool_result` for each of its calls.
             tool_choice: the choice mode, or the name of the tool that the model must call.
             find_fault: returns why an otherwise valid answer is unusable, or None if it is usable.

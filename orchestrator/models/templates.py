@@ -128,7 +128,7 @@ class PromptRegistry:
 def load_prompts(own: Mapping[str, str] | None = None) -> PromptRegistry:
     """Load the built-in prompts. `own`: texts that replace built-in prompts, by file name.
 
-    Raises ConfigurationError with all problems of all texts.
+    Raises ConfigurationError with all problems in all texts.
     """
     problems: list[Problem] = []
     prompts: dict[str, Prompt] = {}

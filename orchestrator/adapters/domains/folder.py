@@ -53,7 +53,7 @@ class LoadedDomain:
 def load_domain(name_or_path: str | Path) -> LoadedDomain:
     """Load a built-in domain by name, or a domain folder by path.
 
-    Raises ConfigurationError with all problems if there are any.
+    Raises ConfigurationError with all problems, if any.
     """
     problems = Problems()
     loaded = _load(name_or_path, problems)

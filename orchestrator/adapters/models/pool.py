@@ -96,8 +96,8 @@ class ModelPool:
             model: the model for domains that don't configure a model.
             fallback: the fallback model for domains that don't configure a fallback model.
             breaker: circuit-breaker policy. Default: the policy's default values.
-            spending: counters shared with other processes. Default: counters of this process.
-            record: receives a signal for every model call and every state change of a circuit breaker.
+            spending: counters shared with other processes. Default: counters in this process.
+            record: receives a signal for every model call and every circuit-breaker state change.
             pacing: clock and random numbers.
             keep_prompts: True to include prompts and answers in signals.
         """

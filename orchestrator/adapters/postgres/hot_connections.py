@@ -197,7 +197,7 @@ class HotConnections:
     async def borrow(self) -> HotConnection:
         """Return a connection, which the caller must pass to `give_back`.
 
-        Raises Unavailable if no connection becomes free in time, or psycopg's errors.
+        Raises psycopg's errors, or Unavailable if no connection becomes free in time.
         """
         if self._room:
             self._room -= 1

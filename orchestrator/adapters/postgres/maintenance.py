@@ -112,7 +112,7 @@ class PostgresMaintenance:
     async def delete_session(self, tenant_id: TenantId, session_id: SessionId) -> None:
         """Delete a session with all its data, including an anonymous user's memories.
 
-        A running turn of the session can no longer commit.
+        The session's running turn, if any, can no longer commit.
         """
         names = {"session": session_id, "tenant": tenant_id}
         async with self._database.transaction() as connection:

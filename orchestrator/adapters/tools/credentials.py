@@ -54,7 +54,7 @@ class UserCredentials:
     async def read(self, tool: ToolSpec, call: ToolCall) -> Mapping[str, str]:
         """Return the credential values that a tool's headers use, by credential name.
 
-        If this method raises ToolFailure, the tool was not called.
+        Raises ToolFailure, in which case the tool was not called.
         """
         texts: Mapping[str, str] = tool.options["headers"]
         names = {name for text in texts.values() for name in credential_placeholders(text)}

@@ -297,7 +297,7 @@ class _FlowCheck:
         """Return the flow's tools with complete input mappings.
 
         An omitted input takes its value from the slot or flow input of the same name, unless an earlier tool
-        of the flow provides it.
+        in the flow provides it.
         """
         uses: list[ToolUse] = []
         results: set[str] = set()

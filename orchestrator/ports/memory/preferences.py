@@ -79,7 +79,7 @@ class PreferenceStore(Protocol):
     ) -> None:
         """Add preferences, or replace preferences with the same key.
 
-        Only explicit preferences replace explicit preferences. `instead_of`: keys of other preferences to
+        Only explicit preferences can replace explicit preferences. `instead_of`: keys of other preferences to
         delete in the same transaction.
         """
         ...

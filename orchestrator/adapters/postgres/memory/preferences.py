@@ -101,7 +101,7 @@ async def _forget(
 ) -> int:
     """Move preferences to the table of forgotten preferences and return their number.
 
-    `keys`: the preferences to move. Default: all preferences of the user.
+    `keys`: the preferences to move. Default: all of the user's preferences.
     """
     named = {"tenant_id": tenant_id, "user_id": user_id, "keys": None if keys is None else list(keys)}
     moved: Any = await connection.execute(_FORGET, named)

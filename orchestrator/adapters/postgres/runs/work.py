@@ -92,7 +92,7 @@ class PostgresRunWork:
     ) -> ItemsClaim | Deferred | None:
         """Claim unfinished items. Return None if no item is free or the run has reached its concurrency limit.
 
-        `task_id`: the task that executes the items. `waited_s`: items of background runs that have been ready
+        `task_id`: the task that executes the items. `waited_s`: items in background runs that have been ready
         for fewer seconds are deferred. If positive, other background items are claimed one at a time.
         """
         async with self._database.hot_transaction() as transaction:

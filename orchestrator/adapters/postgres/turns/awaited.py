@@ -100,9 +100,9 @@ class PostgresAwaitedTasks:
         return [(TenantId(tenant), TurnId(turn)) for tenant, turn in rows]
 
     async def ending(self, task_id: str) -> EndingTask | None:
-        """Return a task that is about to end, or None.
+        """Return a task that is about to end.
 
-        None means that the task is unknown or its sender has already received the response.
+        Return None if the task is unknown or its sender has already received the response.
         """
         row = await self._database.fetch_one(statement("read_awaited"), {"task_id": task_id})
         return None if row is None else EndingTask(row[0], row[1], row[2])

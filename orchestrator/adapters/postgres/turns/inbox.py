@@ -160,7 +160,7 @@ class PostgresInbox:
     async def _submit_first(self, submission: Submission) -> Receipt:
         """Create the session if the submission permits it, then submit the turn.
 
-        Raises NotFound if it doesn't, or InvalidInput if the submission names no domain.
+        Raises NotFound if the submission doesn't permit this, or InvalidInput if it doesn't name a domain.
         """
         if not submission.create_session:
             raise NotFound("session", submission.session_id)
