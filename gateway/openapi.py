@@ -39,18 +39,18 @@ ANY_JSON: JsonObject = {
 _EVERYWHERE = {503: "A store is unavailable; try again later."}
 _GUARDED = {
     401: "Missing or invalid credentials.",
-    403: "Your key or token does not allow this.",
+    403: "Your key or token does not allow this call.",
     429: "Too many requests; `Retry-After` says when to try again.",
 }
 _WITH_INPUT = {422: "The input is malformed; `field` says where."}
-_WITH_NAME = {404: "No object with this ID exists, or it belongs to another tenant."}
+_WITH_NAME = {404: "The object does not exist, or belongs to another tenant."}
 # Additional status codes by operation.
 _FURTHER: dict[str, dict[int, str]] = {
     "create_session": {409: "The ID belongs to a session in another tenant or domain."},
     "read_plan": {404: "The session does not exist, or has no plan."},
     "submit_turn": {
-        409: "The session is busy under `reject` or closed, the sequence number is already in use, or the header and "
-        "the body have different idempotency keys.",
+        409: "The session is closed, or busy and `if_busy` is `reject`; the sequence number is in use; or the header "
+        "and the body have different idempotency keys.",
         429: "The inbox is full, or the rate limit is reached; `Retry-After` says when to try again.",
     },
     "retry_turn": {409: "The turn is not quarantined, or its session has changed in the meantime."},
@@ -59,7 +59,7 @@ _FURTHER: dict[str, dict[int, str]] = {
         409: "The session has unfinished turns.",
     },
     "send_event": {
-        409: "No flow of the domain lists the event, the session is closed, or the header and the body have "
+        409: "No flow in the domain lists the event, the session is closed, or the header and the body have "
         "different idempotency keys.",
         429: "The session's inbox is full, or the rate limit is reached.",
     },
@@ -76,7 +76,7 @@ _FURTHER: dict[str, dict[int, str]] = {
     "list_repairs": {409: "The stored state is unreadable."},
     "preview_repairs": {409: "The stored state is unreadable."},
     "make_repairs": {
-        409: "The session has changed, is closed, or the repair would break it.",
+        409: "The session has changed or is closed, or the repairs would make its state invalid.",
         429: "The session's inbox is full, or the rate limit is reached.",
     },
     "create_webhook": {404: "The session does not exist."},

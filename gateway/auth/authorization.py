@@ -88,7 +88,7 @@ async def authorize(connection: HTTPConnection, owners: Owners, caller: Caller) 
         return
     if route in DOCUMENTS:
         if {*connection.query_params.getlist("user_id")} - {caller.only_user}:
-            raise Forbidden("You can read only your own documents and shared ones.")
+            raise Forbidden("You can read only your own documents and shared documents.")
         return
     if route in LISTS:
         named = connection.query_params.getlist("session_id")
@@ -119,7 +119,7 @@ async def _require_named(connection: HTTPConnection, owners: Owners, caller: Cal
         case {"run_id": str(run_id)}:
             run = await owners.runs.get(caller.tenant_id, run_id)
             if run.session_id is None:
-                raise Forbidden("This run has no session; only operators can read it.")
+                raise Forbidden("Only operators can access a run without a session.")
             await _require_session(owners, caller, SessionId(run.session_id))
         case {"user_id": str(user_id)} if user_id == caller.only_user:
             return

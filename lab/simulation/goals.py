@@ -86,7 +86,7 @@ class Stock:
             if name not in flow.inputs or not self._givers(name, others, creates=True)
         ]
         self.without += [
-            f"{flow.dact}: no goals, because {name} has no sample value; write `samples` for it."
+            f"{flow.dact}: no goals, because {name} has no sample value; add `samples` for this slot."
             for name in missing[:1]
         ]
         return not missing

@@ -130,7 +130,7 @@ def test_a_flow_that_users_cannot_fill_is_named() -> None:
     stock = Stock(loaded.domain, START.date(), has_model=False)
 
     assert stock.without == [
-        "move_appointment: no goals, because code has no sample value; write `samples` for it."
+        "move_appointment: no goals, because code has no sample value; add `samples` for this slot."
     ]
     assert "move_appointment" not in [flow.dact for flow in stock.flows]
 

@@ -27,7 +27,7 @@ function showEffect(effect) {
     Object.keys(effect.slots ?? {}).length ? h("div", {}, showPairs(effect.slots)) : null,
     fold("Arguments", effect.arguments, `effect:${key}:arguments`),
     effect.result === null ? null : fold("Result", effect.result, `effect:${key}:result`),
-    h("p", { class: "quote" }, `Key ${effect.idempotency_key}`));
+    h("p", { class: "quote" }, `Idempotency key ${effect.idempotency_key}`));
 }
 
 function showStep(step, session) {

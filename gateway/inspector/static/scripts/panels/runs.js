@@ -33,7 +33,7 @@ export function render({ data: runs, session, page, redraw }) {
 
 function showTick(entry) {
   const { turn } = entry;
-  const words = turn?.proposal ? `${humanize(turn.proposal.flow)} proposed a ${turn.proposal.kind}: ${turn.proposal.decision}` : (entry.said ?? turn?.text ?? "(the system)");
+  const words = turn?.proposal ? `${humanize(turn.proposal.flow)} proposed “${turn.proposal.kind}”: ${turn.proposal.decision}` : (entry.said ?? turn?.text ?? "(the system)");
   return h("div", { class: "tick" },
     h("span", { class: `bead ${turn?.status === "done" ? "good" : ""}`, "aria-hidden": "true" }),
     h("span", { class: "words" }, `#${turn?.seq ?? "…"} ${words}`),
