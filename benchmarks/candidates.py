@@ -66,7 +66,7 @@ async def enqueue(candidate: Candidate, sessions: Iterable[str], texts: list[str
 async def drain(candidate: Candidate, sessions: list[str], texts: list[str]) -> Measurement:
     """Queue turns while the workers are suspended. Then measure the time and CPU that the workers need to run them.
 
-    `texts`: the turns of each session.
+    `texts`: the turns for each session.
     """
     await candidate.prepare(sessions)
     _send(candidate, signal.SIGSTOP)

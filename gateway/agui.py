@@ -56,7 +56,7 @@ class TurnTranslator:
         """Call IDs and tool names of started calls without a result."""
 
     def during(self, event: Event) -> Iterator[BaseEvent]:
-        """Translate an event of a running turn: a part of its answer, or the start of a call. Skip other events."""
+        """Translate an event from a running turn: a part of its answer, or the start of a call. Skip other events."""
         if event.type == TOKEN:
             yield from self._add(event.payload["text"], event.payload["offset"])
         elif event.type == "tool_started" and event.number is None:

@@ -141,7 +141,7 @@ async def _hold(
     name: str,
     notice: Callable[[str], None],
 ) -> list[Outcome]:
-    """Run the conversations of the files or, if `simulated` is given, of simulated users.
+    """Run the conversations in the files or, if `simulated` is given, those of simulated users.
 
     `name`: label of the progress bar.
     """

@@ -24,7 +24,7 @@ _LONGEST_SOCKETS = 80
 def hold(data_dir: Path) -> Iterator[None]:
     """Lock the folder until the block ends. Create the folder if it is missing.
 
-    The kernel releases the lock of a killed process. Also close the folder to other accounts, because it
+    The kernel releases a killed process's lock. The folder is also closed to other accounts, because it
     contains conversations.
 
     Raises:

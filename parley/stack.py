@@ -171,7 +171,7 @@ def address_of(host: str, port: int) -> str:
 
 
 def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> list[Program]:
-    """Return the programs of all roles in start order."""
+    """Return the programs for all roles, in start order."""
     # The other settings come from the environment.
     settings = read_settings(DATABASE_URL=stores.database_url, REDIS_URL=stores.redis_url)
     shutdown_s = _PRIVATE_SHUTDOWN_S if plan.private else settings.shutdown_grace_s

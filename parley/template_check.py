@@ -45,7 +45,7 @@ class Rendered:
 
 
 def render_templates(domain: Domain, with_policies: frozenset[str] = frozenset()) -> Rendered:
-    """Render the templates of a domain's flows and their confirmations with sample values.
+    """Render the templates for a domain's flows and their confirmations, using sample values.
 
     `with_policies`: flows to skip, because their policies can return more data. Plans are also skipped.
     """

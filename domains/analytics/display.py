@@ -12,7 +12,7 @@ _YEARS = frozenset({"year", "years", "month"})
 
 
 def show_value(value: object, name: str = "") -> str:
-    """Format a cell of the column `name` for users. Numbers get thousands separators, except years and months."""
+    """Format a cell in the column `name` for users. Numbers get thousands separators, except years and months."""
     plain = to_json(value)
     if plain is None:
         return "–"

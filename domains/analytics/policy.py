@@ -64,7 +64,7 @@ class TablePolicy(BasePolicy):
 
 
 def saved_tables(run: Execution) -> Mapping[str, Collection[str]]:
-    """Return the columns of the user's saved tables, by table."""
+    """Return the columns in the user's saved tables, by table."""
     registry = run.context.world.registry
     return {name: registry.tables.get(name, ()) for name in registry.own.get("table", ())}
 

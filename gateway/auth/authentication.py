@@ -108,7 +108,7 @@ class Access:
             return True
 
     async def keep_ticket(self, connection: HTTPConnection, stream: SessionId, caller: Caller) -> None:
-        """Allow the ticket of an open stream to reopen this stream.
+        """Allow an open stream's ticket to reopen the stream.
 
         If Redis does not respond, the page has to request another ticket.
         """

@@ -47,7 +47,7 @@ OPERATORS_ONLY: Final = frozenset(
 
 FOR_EVERYBODY: Final = frozenset(
     {
-        ("POST", "/v1/sessions"),  # creates a session of the calling user
+        ("POST", "/v1/sessions"),  # creates a session for the calling user
         ("GET", "/v1/sessions"),  # lists only the calling user's sessions
         ("GET", "/v1/whoami"),
         ("GET", "/v1/inspector"),

@@ -49,7 +49,7 @@ class PromoteContext(InternalFlow):
         return before_all_response(inputs=inputs, data=data)
 
     async def data(self, run: RunContext, item: JsonObject) -> Any:
-        """Return the owner of an entry and why it is worth keeping, or skip the entry."""
+        """Return an entry's owner and why the entry is worth keeping, or skip the entry."""
         entry = Entry.from_json(item)
         owner = run.data["user_id"]
         shared = bool(run.config.get("share")) and not entry.labels

@@ -176,7 +176,7 @@ async def take_turns(
 
 
 def payload_of(action: JsonObject, offered: Sequence[JsonObject]) -> JsonObject:
-    """Return the payload of an offered action with the same name, if that contains all members of the action's payload.
+    """Return the payload of an offered action that has the same name and all members of the action's payload.
 
     Return the action's own payload if no offered action matches.
     """

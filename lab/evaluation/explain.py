@@ -23,7 +23,7 @@ async def explain(
 ) -> JsonObject:
     """Run the NLU components on the first message of a conversation, and return their results.
 
-    `readers` has the result of each component, `decided_by` the deciding component, and `understanding` the
+    `readers` has each component's result, `decided_by` the deciding component, and `understanding` the
     interpretation, validated as in a turn. `model_problem`: the error code if the model did not answer, or None.
     """
     setup = ReaderSetup(

@@ -112,7 +112,7 @@ def try_faults(
 
 
 def describe(domain: str, share: Share, broken: Sequence[str], *, seed: int) -> JsonObject:
-    """Return the report of a fault search, with the worst findings first. `broken`: messages of `take_kept`."""
+    """Return the report on a fault search, with the worst findings first. `broken`: messages from `take_kept`."""
     made = datetime.now(UTC)
     order = sorted(
         share.found.values(), key=lambda one: list(type(one.finding.breach)).index(one.finding.breach)

@@ -250,7 +250,7 @@ class Talk:
         return TurnInput(action={"name": entry.action["name"], "payload": payload_of(entry.action, offered)})
 
     async def _click_again(self, what: str) -> None:
-        """Click an action of an earlier answer, given as ``confirm of turn 2``, unless the last answer offers it."""
+        """Click an action from an earlier answer, given as ``confirm of turn 2``, unless the last answer offers it."""
         name, _, number = what.partition(" of turn ")
         for action in self._offered.get(int(number), ()):
             if action["name"] == name and action not in self.course.heard[-1].actions:

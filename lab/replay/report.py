@@ -26,7 +26,7 @@ def sum_up(
     seconds: float,
     allowed: frozenset[str] = frozenset(),
 ) -> JsonObject:
-    """Return the report of a replay. `sessions`: one result per session. `seconds`: the replay's duration.
+    """Return the report on a replay. `sessions`: one result per session. `seconds`: the replay's duration.
 
     `allowed`: see `read_allowed`.
     """

@@ -43,7 +43,7 @@ def note(name: str, message: str, remedy: str = "") -> Finding:
 
 
 def attempt(name: str, check: Callable[[], Iterator[Finding]], remedy: str) -> Iterator[Finding]:
-    """Yield the findings of a check. If the check raises a Parley, store or OS error, yield that with `remedy`."""
+    """Yield a check's findings. If the check raises a Parley, store or OS error, yield the error with `remedy`."""
     try:
         yield from check()
     except (ParleyError, psycopg.Error, redis.RedisError, OSError) as error:

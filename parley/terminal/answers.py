@@ -26,7 +26,7 @@ class Answers:
         return f"answering… · {self.talk.status}" if self._awaited else self.talk.status
 
     def expect(self, conversation: Conversation, turn: Turn | None) -> None:
-        """Display the answer when it arrives, without blocking. `turn`: the receipt, or None without a new turn."""
+        """Display the answer when it arrives, without blocking. `turn`: the receipt of a new turn, if any."""
         if turn is None:
             self._words.finish()
             return

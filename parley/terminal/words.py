@@ -76,7 +76,7 @@ def describe_plan(plan: dict[str, Any]) -> list[str]:
 
 
 def _describe_search(plan: dict[str, Any]) -> list[str]:
-    """Return lines with the plans of the last tree search, their scores and faults. ``*`` marks the chosen plan."""
+    """Return lines with the plans from the last tree search, their scores and faults. ``*`` marks the chosen plan."""
     searches = [one["search"] for one in plan.get("revisions") or [] if one.get("search")]
     if not searches:
         return []

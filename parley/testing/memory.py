@@ -215,7 +215,7 @@ class MemoryRecords:
     def __init__(
         self, store: MemoryStore | None = None, tenant_id: TenantId = DEFAULT_TENANT, domain: str = ""
     ) -> None:
-        """Create the records of a tenant and domain, stored in `store`. Default: a new store."""
+        """Create the records for a tenant and domain, stored in `store`. Default: a new store."""
         shared = MemoryStore() if store is None else store
         self.collections = shared.documents.setdefault((tenant_id, domain), {})
 

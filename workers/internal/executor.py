@@ -168,7 +168,7 @@ class RunExecutor:
         return len(swept.hints)
 
     def repair_later(self, sessions: Sequence[SessionId]) -> None:
-        """Check the sessions of a dead worker in the next sweep, if the repair flow is enabled."""
+        """Check a dead worker's sessions in the next sweep, if the repair flow is enabled."""
         if REPAIR_STATE in self.catalogue.graphs:
             self._freed += sessions
 

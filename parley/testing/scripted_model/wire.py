@@ -76,7 +76,7 @@ def model_list(models: tuple[str, ...]) -> JsonObject:
 
 
 def embeddings(body: JsonObject, dimensions: int) -> JsonObject:
-    """Return embeddings of the inputs that ignore word order."""
+    """Embed the inputs, ignoring word order."""
     inputs: list[str] = (
         [body["input"]] if isinstance(body.get("input"), str) else list(body.get("input") or ())
     )
