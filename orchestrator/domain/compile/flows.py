@@ -192,7 +192,7 @@ class _FlowCheck:
         for index, example in enumerate(self.entry.examples):
             for name in _PLACEHOLDER.findall(example):
                 if name not in self.entry.slots:
-                    message = f"{{{name}}} is not a slot of the flow{suggest(name, self.entry.slots)}"
+                    message = f"{{{name}}} is not a slot in the flow{suggest(name, self.entry.slots)}"
                     self._add(("examples", index), message)
 
     def _check_slots(self) -> None:

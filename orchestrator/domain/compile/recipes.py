@@ -34,7 +34,7 @@ class RecipeCheck:
     def compile(self) -> tuple[RecipeStep, ...]:
         if self.entry.plan and self.families.get(self.entry.intent or "") is not Family.PLAN:
             self.problems.add(
-                self.file, ("flows", self.dact, "plan"), "only flows of the intent Plan have steps"
+                self.file, ("flows", self.dact, "plan"), "only flows with the intent Plan can have steps"
             )
         return tuple(self._step(place, step) for place, step in enumerate(self.entry.plan))
 

@@ -106,8 +106,10 @@ def _check_portable(
             problems.add(
                 file,
                 ("tools",),
-                f"{name} has {keyword!r} at the top of its input_schema, which model providers reject: "
+                f"{name} has {keyword!r} at the top level of its input_schema, which model providers reject: "
                 "describe only the inputs, and let the service check the rest",
             )
     for keyword in find_refused(skill.result or {}):
-        problems.add(file, ("result", keyword), "is at the top of the schema, which model providers reject")
+        problems.add(
+            file, ("result", keyword), "is at the top level of the schema, which model providers reject"
+        )

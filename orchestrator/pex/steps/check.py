@@ -34,7 +34,7 @@ def refuse(context: TurnContext, name: str, fault: str, flow_id: FlowId | None =
 
 def tools_in_manifest(run: Execution) -> str | None:
     missing = len(run.own_tools) < len(run.flow.spec.tools)
-    return "A tool of the flow is not in the manifest." if missing else None
+    return "A tool in the flow is not in the manifest." if missing else None
 
 
 def time_outs(run: Execution) -> str | None:
@@ -48,7 +48,7 @@ def required_slots(run: Execution) -> str | None:
 
 
 def elective_slots(run: Execution) -> str | None:
-    return None if run.flow.is_filled() else "No slot of an elective group is filled."
+    return None if run.flow.is_filled() else "No slot in an elective group is filled."
 
 
 TOOL_CHECKS: tuple[Check, ...] = (tools_in_manifest, time_outs)

@@ -32,8 +32,8 @@ class PythonRules:
         for name in self.allowed_imports:
             if not is_importable(name):
                 raise InvalidInput(
-                    f"Model-written code cannot be allowed to import {name!r}: only harmless modules of "
-                    "the standard library can.",
+                    f"Model-written code cannot be allowed to import {name!r}: only harmless "
+                    "standard library modules are allowed.",
                     field="guardrails.allowed_imports",
                 )
 

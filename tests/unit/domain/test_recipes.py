@@ -54,7 +54,7 @@ def test_a_recipe_is_compiled(tmp_path: Path) -> None:
         (
             ("flow: search_flights", "flow: plan_trip"),
             "0.flow",
-            "plan_trip is a Plan flow, which cannot be a step",
+            "plan_trip is a Plan flow, which cannot be a plan step",
         ),
         (("name: book", "name: look"), "1.name", "duplicate step 'look'"),
         (
@@ -76,7 +76,7 @@ def test_a_recipe_is_compiled(tmp_path: Path) -> None:
         (("{origin: origin", "{origin: orgin"), "1.slots.origin", "the plan has no slot 'orgin'"),
         (("{origin: origin", "{orgin: origin"), "1.slots.orgin", "book_flight has no slot 'orgin'"),
         (("not look.flight_id", "not look.price"), "1.when.0", "the step 'look' has no output 'price'"),
-        (("intent: Plan", "intent: Read"), "", "only flows of the intent Plan have steps"),
+        (("intent: Plan", "intent: Read"), "", "only flows with the intent Plan can have steps"),
     ],
 )
 def test_a_mistake_has_its_place(tmp_path: Path, change: tuple[str, str], place: str, message: str) -> None:
