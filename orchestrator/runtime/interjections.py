@@ -16,7 +16,7 @@ _log = get_logger(__name__)
 async def listen(lane: Lane, journal: Journal) -> int:
     """Classify mid-turn messages up to the first message that must wait. Return the session's last `seq`.
 
-    Raises Overtaken or TurnCancelled if the running turn must stop, or Unavailable.
+    Raises Unavailable, or, if the running turn must stop, Overtaken or TurnCancelled.
     """
     said = await lane.said_meanwhile(journal.lease)
     if said.cancelled:

@@ -206,9 +206,9 @@ class LaneRunner:
     async def _end_stopped(self, lease: Lease, journal: Journal, cause: StopCause) -> TurnCommit:
         """Return the commit for a stopped turn, including the results in the journal (RT-25).
 
-        If tools were called, the agent runs the turn again without calls. It reports completed calls from the
-        journal and asks about unknown outcomes, so that no side effect is repeated. An overtaken task stays
-        open unless the newer message rolls it back, because that message is about this task.
+        If tools were called or the turn was overtaken, the agent runs the turn again without calls. It reports
+        completed calls from the journal and asks about unknown outcomes, so that no side effect is repeated. An
+        overtaken task stays open unless the newer message rolls it back, because that message is about this task.
         """
         overtaken = isinstance(cause, Overtaken) and not cause.takes_back
         if journal.has_calls or overtaken:

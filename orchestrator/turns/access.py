@@ -78,7 +78,7 @@ class Caller:
     def decider(self, claimed: str | None) -> str:
         """Return the name to record as an approval's decider.
 
-        For a user, it is the user's ID. For operators and backends, it is `claimed` or the caller's name.
+        Users are recorded by user ID, operators and backends by `claimed` or the caller's name.
         """
         if self.only_user is not None:
             return self.only_user

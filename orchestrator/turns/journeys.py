@@ -85,7 +85,7 @@ def compare(left: Journey, right: Journey) -> JsonObject:
 
     The result is ``{left, right, common, turns, effects}``. `left` and `right` are the session IDs. `common`
     is the last shared ``{session_id, epoch}``, or None. `turns` has ``{left, right, differs}`` for each pair
-    of later turns. `effects` has the side effects of `left` and `right` that they don't share.
+    of later turns. `effects` has the side effects that only `left` or only `right` has.
     """
     fork = find_fork(left, right)
     shared = {one.idempotency_key for one in left.effects} & {one.idempotency_key for one in right.effects}
