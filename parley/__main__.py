@@ -6,7 +6,7 @@ from orchestrator.extras import extra_of, needs_extra
 
 
 def main() -> None:
-    """Run the command-line interface. If an optional dependency is missing, exit with the name of its extra."""
+    """Run the command-line interface. If an optional dependency is missing, print the name of its extra and exit."""
     try:
         from parley.main import main as run  # noqa: PLC0415 - most of its imports are extras
     except ModuleNotFoundError as error:

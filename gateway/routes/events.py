@@ -83,7 +83,7 @@ async def stream_events(
     """Stream a session's events as server-sent events.
 
     Stored events have a number as `id`, and arrive once, in order, starting after `Last-Event-ID` or `after`.
-    Live events in between have no `id`: parts of a reply, and the progress of a running turn.
+    Live events in between (parts of a reply, and the progress of a running turn) have no `id`.
 
     With `follow=false`, the stream ends at the end of the log. Any stream ends when the caller's credentials
     become invalid or the gateway's maximum duration is over. An EventSource reconnects with the same ticket.

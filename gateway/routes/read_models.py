@@ -107,7 +107,7 @@ async def read_export(
 async def read_signed_export(
     token: str, sessions: TheSessions, access: TheAccess, request: Request
 ) -> Response:
-    """Download an export by its signed path from an answer, until the path expires."""
+    """Download an export through the signed path in an answer, until the path expires."""
     try:
         return _as_file(await _redeem(token, sessions))
     except NotFound:

@@ -170,7 +170,7 @@ async def compare_sessions(
 async def _read_journey(
     sessions: SessionServices, turns: TurnServices, tenant: TenantId, session_id: SessionId
 ) -> Journey:
-    """Return a session's lineage with its turns and side effects, as far as the sessions still exist."""
+    """Return a session's lineage with its turns and side effects, except those of deleted sessions."""
     record = await sessions.store.get(tenant, session_id)
     stretches, found = [Stretch(session_id)], dict[SessionId, list[TurnRecord]]()
     while True:

@@ -25,7 +25,8 @@ _ROLE = """
         WHERE relrowsecurity AND relnamespace = current_schema()::regnamespace
             AND pg_has_role(pg_roles.oid, relowner, 'USAGE'))
     FROM pg_roles WHERE rolname = current_user"""
-# Names of the checked tables that lack the needed grants. All tables get the same grants, so four are enough.
+# Names of the checked tables that lack the required grants. All tables get the same grants, so four are
+# enough.
 _FORBIDDEN = """
     SELECT coalesce(string_agg(relname, ', ' ORDER BY relname), '') FROM pg_class
     WHERE relnamespace = current_schema()::regnamespace
