@@ -141,7 +141,7 @@ def find_waiting(turn: RunningTurn) -> list[BaseFlow]:
 
 
 STALE = "stale"
-"""The name of the result flag that lists the kinds of outdated data: summary or memory."""
+"""The name of the result flag that lists which data is outdated: summary or memory."""
 
 
 async def ensure_fresh(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:

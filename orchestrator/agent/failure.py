@@ -131,7 +131,7 @@ def _may_stand_in(turn: RunningTurn, flow: BaseFlow, dact: Dact) -> bool:
 
 
 def _skip(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> bool:
-    """Skip a failed step of a plan and tell the user. Return False if the flow is not part of a plan."""
+    """Skip a plan's failed step and tell the user. Return False if the flow is not part of a plan."""
     plan = turn.context.state.stack.plan_of(flow)
     if plan is None:
         return False

@@ -160,7 +160,7 @@ async def _waits_on(
 
 
 def _update_note(turn: RunningTurn, note: EffectNote, answer: JsonObject) -> None:
-    """Update the note of a call whose task was canceled, and report its outcome."""
+    """Update the note about a call whose task was canceled, and report its outcome."""
     result, spec = read_envelope(answer), turn.context.world.domain.tools.get(note.tool_id)
     name = note.tool_id if spec is None else spec.name
     is_done = isinstance(result, ToolData)

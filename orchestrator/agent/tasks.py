@@ -225,7 +225,7 @@ def ask_which_slot(context: TurnContext, flow: BaseFlow, understood: Understandi
 
 
 def ask_for_new_value(context: TurnContext, flow: BaseFlow, slot: str) -> None:
-    """Ask for a new value of a slot. The old value stays until the user answers."""
+    """Ask for a new value for a slot. The old value stays until the user answers."""
     context.state.ambiguity.resolve(flow_id=flow.flow_id)
     context.state.ambiguity.declare(AskSlot(flow_id=flow.flow_id, slot=slot), context.ids.turn_id)
     context.changes.carry_on = False

@@ -26,7 +26,7 @@ class PlanFlow(BaseFlow):
 
     `goal`: the request in the user's words. `rounds`: number of times that sub-flows were stacked. `noted`:
     number of recorded revisions. `by_model`: True if a model chose the steps, so that declared steps are not
-    added. `settled`: the plan's values for steps whose side effects stay, by flow ID. `beyond`: words of the
+    added. `settled`: the plan's values for steps whose side effects stay, by flow ID. `beyond`: words in the
     request that fit no slot, for the planner.
     """
 

@@ -319,7 +319,7 @@ class SlotTypes:
         return self.types.get(name) or self.types.get(name.strip().replace(" ", "_").replace("-", "_"))
 
     def validate(self, value: Json, spec: SlotSpec) -> Verdict:
-        """Validate a value for the slot. Null and slots of an unknown type are always rejected."""
+        """Validate a value for the slot. Null, and slots with an unknown type, are always rejected."""
         if value is None:
             return reject("no_value_yet", spec)
         kind = self.find(spec.type)

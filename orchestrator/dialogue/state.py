@@ -146,7 +146,7 @@ class DialogueState:
         self.effects[place : place + 1] = [note]
 
     def forget_call(self, fingerprint: str) -> None:
-        """Remove the note of a call that turned out to have had no effect."""
+        """Remove the note about a call that turned out to have had no effect."""
         self.effects[:] = [note for note in self.effects if note.fingerprint != fingerprint]
 
     def note_shown(self, rows: Shown) -> None:

@@ -24,7 +24,7 @@ class MessageKind(StrEnum):
     DIGRESSION = "digression"
     CHITCHAT = "chitchat"
     PLAN_CHANGE = "plan_change"
-    """Reordering, skipping or adding steps of a running plan."""
+    """Reordering, skipping or adding steps in a running plan."""
     UNKNOWN = "unknown"
     """No kind is likely enough (general ambiguity)."""
 
@@ -159,7 +159,7 @@ class Understanding:
 
     `flows`: up to three, best first. `slots`: values by slot name, for the predicted flow or, if no task is
     requested, the active flow. `target`: the user's words for the subject of a resumption, cancellation or
-    correction. `not_understood`: relevant words of the message that the interpretation leaves out.
+    correction. `not_understood`: relevant words in the message that the interpretation leaves out.
     """
 
     kind: MessageKind

@@ -98,7 +98,7 @@ def _select_option(action: Action, context: NluContext, flows: Mapping[Dact, Flo
 
 
 def _fill_form(action: Action, context: NluContext, flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    """Fill several slots of the flow that the payload's `dact` names. Default: the active flow."""
+    """Fill several slots in the flow that the payload's `dact` names. Default: the active flow."""
     slots = _values(action, "values")
     if not slots:
         raise InvalidInput(

@@ -130,7 +130,7 @@ def read_pairs(slots: Json, specs: dict[str, SlotSpec]) -> Iterator[tuple[str, J
 
 
 def _read_text(text: str, kind: str) -> Json:
-    """Convert text to a value of a slot type, or return the text itself if it can't be parsed."""
+    """Convert text to a value for a slot type, or return the text itself if it can't be parsed."""
     said = text.strip()
     if kind in _LISTS:
         return [part.strip() for part in said.split(",") if part.strip()]

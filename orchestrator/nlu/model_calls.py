@@ -160,7 +160,7 @@ async def ask_values(
     call: CallContext,
     notes: Sequence[str],
 ) -> dict[str, Mention]:
-    """Ask a model for slot values of a flow in progress. `notes`: the user's memories, and document passages."""
+    """Ask a model for slot values for a flow in progress. `notes`: the user's memories, and document passages."""
     variables: dict[str, Json] = {
         "task": f"{flow.title}: {flow.spec.description}",
         "slots": [_describe_slot(slot) for slot in slots],

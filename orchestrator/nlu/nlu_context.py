@@ -66,9 +66,9 @@ NOTHING_SAID = ContextCoordinator(History())
 class NluContext:
     """The session data that NLU uses.
 
-    `values`: values of the active flow. `completed`: the last completed flows, latest first. `previous`: the user's
-    previous message. `recent`: the slots of the active flow that the user filled last. `shown`: the rows
-    displayed last. `table`: the table displayed last. `own`: values that exist only in this session, by
+    `values`: the active flow's values. `completed`: the last completed flows, latest first. `previous`: the
+    user's previous message. `recent`: the slots of the active flow that the user filled last. `shown`: the
+    rows displayed last. `table`: the table displayed last. `own`: values that exist only in this session, by
     entity. `plan`: the running plan. `tasks`: flows in progress, the active flow last. `history`: the
     conversation, for prompts. `separators`: the user's number format.
     """

@@ -55,7 +55,7 @@ class Reader(Protocol):
 Rate: TypeAlias = Callable[[str, NluContext], Mapping[Dact, float]]
 """A function that returns the probability of each flow for a message."""
 FindSlots: TypeAlias = Callable[[str, FlowSpec, NluContext], Mapping[str, Mention]]
-"""A function that returns a message's values for the slots of a flow."""
+"""A function that returns a message's values for a flow's slots."""
 
 
 class Asker(Protocol):

@@ -154,7 +154,7 @@ class Restraint:
 
 
 def _mood_of_all(words: Sequence[str], moods: Mapping[int, Mood]) -> Mood | None:
-    """Return the mood that all words of the message have, or None if they have no common mood."""
+    """Return the mood that all words in the message share, or None if they have no common mood."""
     found = {moods.get(place) for place, word in enumerate(words) if word.isalnum()}
     return found.pop() if len(found) == 1 else None
 

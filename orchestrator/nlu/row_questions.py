@@ -1,6 +1,6 @@
 """Questions about fields of displayed rows or of an offer: "what is the address?".
 
-A field matches by the words of its name, or by common words for its content. Values of the rows are ignored.
+A field matches by the words of its name, or by common words for its content. Values in the rows are ignored.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _OF_WHOLE = word_set("altogether together total both trip")
 def read_row_question(text: str, row: JsonObject, state: DialogueState) -> RowQuestion:
     """Return the displayed row that a message names, and the requested fields of displayed rows or of the offer.
 
-    `row`: the current row or offer. Return no fields if the message is about another step of the plan.
+    `row`: the current row or offer. Return no fields if the message is about another step in the plan.
     """
     named = None if state.shown is None else _find_named(text, state.shown)
     if _is_about_other_step(text, state):

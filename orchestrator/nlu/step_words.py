@@ -10,7 +10,7 @@ _ALIKE = 2
 
 
 def find_words(text: str) -> frozenset[str]:
-    """Return the distinctive words of a text, in lower case."""
+    """Return a text's distinctive words, in lowercase."""
     return frozenset(_WORD.findall(text.replace("_", " ").casefold())) - _COMMON
 
 

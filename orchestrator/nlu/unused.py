@@ -137,7 +137,7 @@ class UnusedWords:
         return known
 
     def _vocabulary(self, understood: Understanding, spec: FlowSpec | None) -> frozenset[str]:
-        """Return the words that the interpretation explains, without the words of its values."""
+        """Return the words that the interpretation explains, without the words in its values."""
         known = {*SAYING_LITTLE, *_words_of_kind(understood.kind)}
         known.update(*(_words(text) for text in (understood.later, *map(quote_all, understood.assumed))))
         names_deed = understood.kind in {MessageKind.TASK, MessageKind.DENIAL}  # “no, don't book that”

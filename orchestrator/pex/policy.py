@@ -1,4 +1,4 @@
-"""The base policy, with one method per step of a flow, and the lookup of policies (PX-1).
+"""The base policy, with one method per step of a flow, and policy lookup (PX-1).
 
 Public API for domains: subclass `BasePolicy` and override a step or choice. The state of a turn is in an
 `Execution`, not in a policy.

@@ -10,7 +10,7 @@ from orchestrator.types import FlowId, Json, JsonObject, same_value
 
 
 def look_up(plan: PlanFlow, binding: Binding) -> Json:
-    """Return the current value of a binding, or None if it is unknown."""
+    """Return a binding's current value, or None if it is unknown."""
     if not binding.name:
         return binding.value
     if binding.step is None:

@@ -153,7 +153,7 @@ class _DraftCheck:
         )
 
     def _is_done(self, dact: Dact, slots: JsonObject) -> bool:
-        """Return whether a step of the plan has already done this task with the same values (PL-2)."""
+        """Return whether a step in the plan has already done this task with the same values (PL-2)."""
         wanted = {name: look_up(self.plan, Binding.read(bound)) for name, bound in slots.items()}
         return any(
             all(value is not None and same_value(held.get(name), value) for name, value in wanted.items())

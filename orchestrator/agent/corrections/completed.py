@@ -64,7 +64,7 @@ def repeat_with_changes(context: TurnContext, flow: BaseFlow, changes: JsonObjec
 
 
 def reopen_flow(context: TurnContext, flow: BaseFlow) -> BaseFlow:
-    """Push a new flow with the values of a completed flow.
+    """Push a new flow with the values from a completed flow.
 
     Return the flow of this type that is now on the stack.
     """

@@ -108,7 +108,7 @@ def _find_too_early(context: TurnContext, flow: BaseFlow, days: JsonObject) -> s
 def _go_on_without(context: TurnContext, flow: BaseFlow, labels: Labels, refused: set[str]) -> None:
     """Apply the corrections to the slots that are not `refused`.
 
-    If the flow is on the stack and not part of a plan, ask for a new value of a refused slot.
+    If the flow is on the stack and not part of a plan, ask for a new value for a refused slot.
     """
     rest = {slot: label for slot, label in labels.items() if slot not in refused}
     is_single = plan_of(context, flow) is None and context.state.stack.get(flow.flow_id) is not None

@@ -119,8 +119,8 @@ def ask_what_should_happen(
         payload: the payload of the options that keep, undo or repeat the effects, with the flow's `flow_id`.
         effects: the committed effects.
         changes: the changed slots' names, with old and new values, as displayed.
-        undo: the label of the option that undoes the effects.
-        repeat: the label of the option that repeats the effects.
+        undo: the label for the option that undoes the effects.
+        repeat: the label for the option that repeats the effects.
         later: True if the mismatch was discovered after the change.
     """
     options = [Option(say("leave_as_is"), Decision.KEEP.value, payload)]

@@ -30,7 +30,7 @@ _COMMON = frozenset(
 
 
 def find_words(text: str) -> frozenset[str]:
-    """Return the words of a text, case-folded, without common words or single characters."""
+    """Return a text's words, case-folded, without common words or single characters."""
     words = _WORDS.findall(text.replace("_", " ").casefold())
     return frozenset(word for word in words if len(word) > 1 and word not in _COMMON)
 

@@ -111,7 +111,7 @@ def find_too_early(flow: BaseFlow, changes: JsonObject) -> tuple[str, str] | Non
 
 
 def reopen(flow: BaseFlow, now: float) -> BaseFlow:
-    """Return a new flow with the values of a completed flow, which stays unchanged."""
+    """Return a new flow with the values from a completed flow, which stays unchanged."""
     fresh = type(flow)(now)
     fresh.slots = deepcopy(flow.slots)
     fresh.progress = Progress(reopened_from=flow.flow_id)

@@ -130,7 +130,7 @@ def _take_from_rows(flow: BaseFlow, shown: Shown, said: Labels) -> None:
 def _take_current_row(state: DialogueState, flow: BaseFlow, shown: Shown, said: Labels) -> None:
     """Copy the current row's values to a flow that needs confirmation and takes the row's key.
 
-    Copy nothing if a required value of the flow contradicts the row, unless the row's value is only a
+    Copy nothing if one of the flow's required values contradicts the row, unless the row's value is only a
     default.
     """
     if not flow.spec.confirm or shown.key not in flow.spec.inputs or shown.key in {*flow.slots, *said}:

@@ -1,4 +1,4 @@
-"""Stack, add, drop and reorder the steps of a plan (PL-1, PL-4)."""
+"""Stack, add, drop and reorder a plan's steps (PL-1, PL-4)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from orchestrator.dialogue.records import ANSWERED, PlanStep
 from orchestrator.dialogue.stack import FlowStack
 
 Agrees: TypeAlias = Callable[[PlanStep, BaseFlow], bool]
-"""A predicate that compares the values of a waiting flow with the plan's values for a step."""
+"""A predicate that compares a waiting flow's values with the plan's values for a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Progress:
 
 
 def read_progress(plan: PlanFlow) -> Progress:
-    """Count the steps of a plan, which may be archived (PL-4)."""
+    """Count a plan's steps. The plan may be archived (PL-4)."""
     latest = {step.name: step for step in plan.steps}
     counted = [s for s in plan.steps if latest[s.name] is s and s.status not in {PRUNED, CANCELLED}]
     return Progress(

@@ -109,7 +109,7 @@ class Case:
         return self.system1.decider.decide(self.evidence, self.context)
 
     def find_slots(self, flow: FlowSpec, candidates: Sequence[Candidate] | None = None) -> dict[str, Mention]:
-        """Find values for the slots of a flow. `candidates`: values to consider. Default: all candidates."""
+        """Find values for a flow's slots. `candidates`: values to consider. Default: all candidates."""
         found = self.candidates if candidates is None else candidates
         return self.system1.slots.find_slots(self.utterance, found, flow, self.context)
 

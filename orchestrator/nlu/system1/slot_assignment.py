@@ -161,7 +161,7 @@ class SlotAssigner:
     def assign(
         self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, asked: str | None
     ) -> dict[str, Mention]:
-        """Assign to each slot of the flow the candidate with the highest score. A candidate fills at most one slot.
+        """Assign to each of the flow's slots the candidate with the highest score. A candidate fills at most one slot.
 
         `asked`: the slot that the open question requests, or None.
         """

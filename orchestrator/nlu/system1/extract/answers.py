@@ -49,7 +49,7 @@ def core_of(text: str) -> str:
 
 
 def read_answer(utterance: Utterance, slot: SlotSpec, gazetteer: Gazetteer, today: date) -> Mention | None:
-    """Interpret a message as a value of the requested slot, or return None if it can't be one."""
+    """Interpret a message as a value for the requested slot, or return None if it can't be one."""
     if is_free_text(slot):
         return Mention(utterance.text, utterance.text) if utterance.words else None
     if is_boolean(slot):
