@@ -106,7 +106,7 @@ class AskData(TablePolicy):
         unfounded = list(_unfounded_numbers(text, run)) if run.returned else []
         if unfounded:
             return (
-                f"neither the rows nor the question contains {', '.join(unfounded)}: answer with numbers of "
+                f"neither the rows nor the question contains {', '.join(unfounded)}: answer with numbers from "
                 "the last result, and let the statement compute what is missing"
             )
         return None

@@ -228,7 +228,7 @@ def skill(matter: str, text: str = "Do it.") -> dict[str, str | bytes]:
                 ),
             },
             f"{SKILL}: tools",
-            "'allOf' at the top of its input_schema",
+            "'allOf' at the top level of its input_schema",
         ),
         (skill("reflect: true"), f"{SKILL}: criteria", "needs criteria"),
         (skill("language: perl"), f"{SKILL}: language", "python"),
