@@ -26,7 +26,7 @@ def test_a_plan_shows_its_steps_its_progress_and_its_revisions(visit: Callable[.
     """PL-6"""
     here = visit().new_session("travel")
     plan = here.panel("Plan")
-    expect(plan).to_contain_text("No plan.")
+    expect(plan).to_contain_text("There is no plan.")
     here.seed(*TRIP[:-1])
     expect(here.turns).to_have_count(len(TRIP) - 1)
     here.say(TRIP[-1], "Shall I book it")
