@@ -1,7 +1,9 @@
 """Isolate suspected poison turns from all other turns (RT-26).
 
-After a turn has crashed two workers, it runs alone, in a separate process. A turn that also crashes alone is
-poison, and the next worker to claim its session lane quarantines it.
+After a turn has crashed two workers, it runs in a separate process, only with other suspected turns. Most of them
+are harmless, and a process runs many at once, so that a takeover takes no longer (RT-11). If the process crashes,
+its turns run again in smaller groups, and finally alone. A turn that crashes alone is poison, and the next worker
+to claim its session lane quarantines it.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ import asyncio
 import multiprocessing
 import os
 import signal
+from collections import defaultdict
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -26,12 +30,17 @@ from orchestrator.telemetry.logs import set_up_logging
 from orchestrator.turns.lease import Work
 from orchestrator.turns.turn import TurnInput, TurnStatus
 from orchestrator.types import SessionId, TurnId
+from workers.fork_server import ForkServer
 
 _FORKS: Final = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload([__name__, "orchestrator.agent.build"])
 
+COMPANY: Final[Mapping[int, int]] = {2: 32, 3: 4}
+"""Maximum number of turns per process, by number of crashes. Turns with more crashes run alone."""
 AT_ONCE: Final = 8
 """Maximum number of isolation processes per worker. Further suspected poison turns wait."""
+GATHER_S: Final = 0.02
+"""Delay before a process starts, in seconds, because a crash interrupts many turns at the same time."""
 STARTED_WITHIN_S: Final = 60
 """Time added to the turn deadline for starting a process and recording results, in seconds."""
 RENEW_EVERY_S: Final = 1.0
@@ -42,64 +51,92 @@ _log = get_logger(__name__)
 
 
 class Isolation:
-    """A runner of suspected poison turns, each in a separate process.
+    """A runner of suspected poison turns in separate processes.
 
     `build`: builds a domain's agent. It must be a module-level function, because other processes import it.
-    `observer`: notified of turn attempts in the separate processes.
+    `forks`: starts the processes. Default: the fork server of `multiprocessing`. `observer`: notified of turn
+    attempts in the separate processes.
     """
 
     def __init__(
-        self, settings: Settings, build: BuildAgent, wakeup: Wakeup, observer: TurnObserver | None = None
+        self,
+        settings: Settings,
+        build: BuildAgent,
+        wakeup: Wakeup,
+        forks: ForkServer | None = None,
+        observer: TurnObserver | None = None,
     ) -> None:
-        self._settings = settings
-        self._build = build
+        self._main = partial(run_suspects, settings, build)
+        self._forks = forks
         self._wakeup = wakeup
         self._observer = observer
         self._room = asyncio.Semaphore(AT_ONCE)
-        self._running: dict[SessionId, asyncio.Task[None]] = {}
+        self._waiting: defaultdict[int, list[SessionId]] = defaultdict(list)
+        self._sessions: set[SessionId] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, session_id: SessionId, crashes: int) -> None:
         """Run the session's next turn in isolation, unless it already runs or waits in isolation.
 
         `crashes`: number of workers that died while running the turn.
         """
-        if session_id not in self._running:
-            task = asyncio.create_task(self._run(session_id, crashes), name="a suspected poison turn")
-            self._running[session_id] = task
-            task.add_done_callback(lambda _: self._running.pop(session_id, None))
+        if session_id not in self._sessions:
+            self._sessions.add(session_id)
+            self._waiting[crashes].append(session_id)
+            self._spawn(self._run(crashes))
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work, name="suspected poison turns")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
         """Stop starting processes. Running processes exit after their turns, and this process exits after them."""
-        running = list(self._running.values())
+        running = list(self._tasks)
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
 
-    async def _run(self, session_id: SessionId, crashes: int) -> None:
+    async def _run(self, crashes: int) -> None:
+        """Run waiting turns with this number of crashes, if no other process has taken them."""
         async with self._room:
+            await asyncio.sleep(GATHER_S)
+            waiting, size = self._waiting[crashes], COMPANY.get(crashes, 1)
+            members, waiting[:] = waiting[:size], waiting[size:]
+            if not members:
+                return
             try:
-                await self._run_apart(session_id, crashes)
+                await self._run_apart(members, crashes)
             except (OSError, EOFError) as error:  # the next start restarts a fork server that failed
-                _log.error("Could not start a process for a suspected poison turn.", error=error)
+                _log.error("Could not start a process for suspected poison turns.", error=error)
                 await asyncio.sleep(PAUSE_S)
+        for session_id in self._sessions.intersection(members):
+            await self._offer(session_id)
+
+    async def _offer(self, session_id: SessionId) -> None:
+        self._sessions.discard(session_id)
         await self._wakeup.offer(session_id)
 
-    async def _run_apart(self, session_id: SessionId, crashes: int) -> None:
-        reader, writer = multiprocessing.Pipe(duplex=False)
-        process = _FORKS.Process(target=run_suspect, args=(self._settings, self._build, session_id, writer))
-        with reader:
-            with writer:  # the first start takes seconds, because the fork server imports everything
-                await asyncio.to_thread(process.start)
-            _log.warning(
-                "A turn whose workers crashed runs in isolation.",
-                session=session_id,
-                crashes=crashes,
-                pid=process.pid,
-            )
+    async def _run_apart(self, members: Sequence[SessionId], crashes: int) -> None:
+        """Run the next turn of each session in a process. `crashes`: number of crashes of each turn."""
+        below = crashes + 1 if crashes in COMPANY else None
+        with await asyncio.to_thread(self._start, members, below) as reader:
+            _log.warning("Turns whose workers crashed run in isolation.", sessions=members, crashes=crashes)
             await self._listen(reader)
-        await asyncio.to_thread(process.join)
-        if process.exitcode:
-            _log.error("The process of an isolated turn crashed.", session=session_id, code=process.exitcode)
+        if crashed := [session_id for session_id in members if session_id in self._sessions]:
+            _log.error("The process of isolated turns crashed.", sessions=crashed)
+
+    def _start(self, members: Sequence[SessionId], below: int | None) -> Connection:
+        """Start a process and return the reading end of its reports. Raises OSError or EOFError."""
+        if self._forks is not None:
+            try:
+                return self._forks.start(members, below)
+            except BrokenPipeError:
+                self._forks = None
+        reader, writer = multiprocessing.Pipe(duplex=False)
+        with writer:  # the first start takes seconds, because the fork server imports everything
+            _FORKS.Process(target=self._main, args=(members, below, writer)).start()
+        return reader
 
     async def _listen(self, reader: Connection) -> None:
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
@@ -111,7 +148,9 @@ class Isolation:
                 loop.remove_reader(reader.fileno())
                 ended.set()
             else:
-                if self._observer is not None:
+                if name == _DONE:
+                    self._spawn(self._offer(*arguments))
+                elif self._observer is not None:
                     getattr(self._observer, name)(*arguments, **options)
 
         loop.add_reader(reader.fileno(), receive)
@@ -121,38 +160,62 @@ class Isolation:
             loop.remove_reader(reader.fileno())
 
 
-def run_suspect(settings: Settings, build: BuildAgent, session_id: SessionId, reports: Connection) -> None:
-    """Run the session's next turn in this process. If the turn takes too long, the kernel ends the process.
+def run_suspects(
+    settings: Settings,
+    build: BuildAgent,
+    sessions: Sequence[SessionId],
+    crashes_below: int | None,
+    reports: Connection,
+) -> None:
+    """Run the next turn of each session in this process. The kernel ends the process if a turn takes too long.
 
-    `reports`: receives turn attempts, for the worker's observer.
+    `crashes_below`: turns with at least this many crashes don't run. None: no limit, for a turn that runs alone.
+    `reports`: receives turn attempts, for the worker's observer, and sessions whose turn has ended.
     """
     os.setsid()  # so that Ctrl-C in a terminal reaches only the worker
     signal.alarm(int(settings.turn_deadline_s) + STARTED_WITHIN_S)
     set_up_logging("INFO", known_secrets(settings))
     try:
-        asyncio.run(_run_turn(settings, build, session_id, reports))
-    except Unavailable as error:  # not a crash: the lane is released once the store responds
-        _log.warning("A session lane was interrupted.", session=session_id, error=error)
+        asyncio.run(_run_turns(settings, build, sessions, crashes_below, _Relay(reports)))
+    except Unavailable as error:  # before any turn was started
+        _log.warning("Session lanes were interrupted.", sessions=sessions, error=error)
 
 
-async def _run_turn(
-    settings: Settings, build: BuildAgent, session_id: SessionId, reports: Connection
+async def _run_turns(
+    settings: Settings,
+    build: BuildAgent,
+    sessions: Sequence[SessionId],
+    crashes_below: int | None,
+    relay: _Relay,
 ) -> None:
-    async with open_ports(settings) as ports, open_lane(ports, crashes_below=None) as lane:
+    async with open_ports(settings) as ports, open_lane(ports, crashes_below=crashes_below) as lane:
         lanes = LaneRunner(
             lane,
             ports.shared.live,
             ports.shared.wakeup,
             AgentCatalogue(build, ports).get,
-            observer=_Relay(reports),
+            observer=relay,
             word=partial(render_told, ports.domains),
         )
         lanes.drain()
         renewing = asyncio.create_task(_renew(lanes))
-        await lanes.run(session_id)
+        async with asyncio.TaskGroup() as running:
+            for session_id in sessions:
+                running.create_task(_run_turn(lanes, session_id, relay))
         renewing.cancel()
         with suppress(asyncio.CancelledError):
             await renewing
+
+
+async def _run_turn(lanes: LaneRunner, session_id: SessionId, relay: _Relay) -> None:
+    try:
+        await lanes.run(session_id)
+    except Unavailable as error:  # not a crash: the lane is released once the store responds
+        _log.warning("A session lane was interrupted.", session=session_id, error=error)
+    relay.done(session_id)
+
+
+_DONE: Final = "done"
 
 
 class _Relay:
@@ -162,8 +225,8 @@ class _Relay:
         self._reports = reports
 
     def began(self, session_id: SessionId, work: Work) -> None:
-        # Without the turn's contents, the report is small enough for one atomic write to the pipe, so the
-        # worker never blocks on an incomplete report.
+        # Without the turn's contents, the report is small enough for one atomic write to the pipe, so the worker
+        # never blocks on an incomplete report.
         self._report("began", session_id, replace(work, input=TurnInput(), steps=(), failure=None))
 
     def ended(self, session_id: SessionId, turn_id: TurnId, status: TurnStatus) -> None:
@@ -171,6 +234,10 @@ class _Relay:
 
     def left(self, turn_id: TurnId, *, again: bool) -> None:
         self._report("left", turn_id, again=again)
+
+    def done(self, session_id: SessionId) -> None:
+        """Report that the process is finished with a session."""
+        self._report(_DONE, session_id)
 
     def _report(self, name: str, *arguments: object, **options: Any) -> None:
         with suppress(OSError):  # the worker has exited

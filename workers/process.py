@@ -33,6 +33,7 @@ from orchestrator.telemetry import get_logger
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import JsonObject, SessionId, TurnId
 from workers.answers import TaskEnder
+from workers.fork_server import ForkServer
 from workers.heartbeat import BEAT_EVERY_S, Condition, Heartbeat
 from workers.internal.backpressure import Backpressure
 from workers.internal.canvas import RunCanvas, runs_carried_by
@@ -77,6 +78,7 @@ class WorkerProcess:
 
     Args:
         queues: the queues that the process consumes. A process without the turn queue runs no lanes.
+        forks: starts processes for suspected poison turns. Default: the fork server of `multiprocessing`.
         flower: publishes turn events, or None if the worker sends no task events.
         consumer: the process's consumer name, or None if the broker is not Redis.
     """
@@ -89,6 +91,7 @@ class WorkerProcess:
         make_catalogue: MakeCatalogue,
         *,
         queues: tuple[str, ...],
+        forks: ForkServer | None = None,
         flower: FlowerEvents | None = None,
         heartbeat: Heartbeat | None = None,
         consumer: str | None = None,
@@ -100,6 +103,7 @@ class WorkerProcess:
         self._queues = queues
         self._runs_turns = TURNS in queues
         self._runs_flows = INTERNAL in queues
+        self._forks = forks
         self._flower = flower
         self._heartbeat = heartbeat or Heartbeat(None)
         self._consumer = consumer
@@ -244,7 +248,7 @@ class WorkerProcess:
     def _open_lane(self, ports: Ports) -> AbstractAsyncContextManager[PostgresLane]:
         if not self._runs_turns:
             return open_lane(ports, quarantined=self._note_quarantined, freed=self._note_freed)
-        isolation = Isolation(self._settings, self._build, ports.shared.wakeup, self._flower)
+        isolation = Isolation(self._settings, self._build, ports.shared.wakeup, self._forks, self._flower)
         self._resources.push_async_callback(isolation.close)
         return open_lane(
             ports,

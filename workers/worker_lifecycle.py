@@ -3,7 +3,9 @@
 import os
 import threading
 import time
-from typing import Any
+from functools import partial
+from importlib import import_module
+from typing import Any, Final
 
 from celery import Celery
 from celery.worker import state as celery_state
@@ -14,12 +16,16 @@ from orchestrator.ports.tasks import INTERNAL, SUBMISSIONS, TURNS
 from orchestrator.settings import Settings
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.traces import set_up_tracing, shut_down_tracing
+from workers.fork_server import ForkServer
 from workers.heartbeat import Condition, Heartbeat
 from workers.internal.catalogue import MakeCatalogue
+from workers.isolation import run_suspects
 from workers.messages.flower_events import FlowerEvents
 from workers.process import WorkerProcess
 
 TRY_AGAIN_AFTER_S = 1.0
+_AGENT: Final = "orchestrator.agent.build"
+"""The module that imports all code for running turns. Only processes that run turns need it."""
 
 _log = get_logger(__name__)
 
@@ -45,15 +51,20 @@ class WorkerLifecycle:
         self._consumer = consumer
         self._lock = threading.Lock()
         self._process: WorkerProcess | None = None
+        self._forks: ForkServer | None = None
         self._heartbeat = Heartbeat(settings.heartbeat_file)
 
     def prepare(self) -> None:
-        """Lower the priority of a process that runs only background work.
+        """Start a fork server, or lower the priority of a process that runs only background work.
 
-        Call this before the process starts threads.
+        Call this before the process opens files or starts threads. A worker for all queues, as on a small machine,
+        does without the server, which needs 30 MB.
         """
         queues = set(self._app.amqp.queues.consume_from)
-        if TURNS not in queues and queues != {SUBMISSIONS}:
+        if TURNS in queues and INTERNAL not in queues:
+            import_module(_AGENT)  # once here instead of in each forked process
+            self._forks = ForkServer(partial(run_suspects, self._settings, self._build))
+        elif TURNS not in queues and queues != {SUBMISSIONS}:
             os.nice(self._settings.background_nice)  # affects this thread and the threads that it starts
 
     def open(self, consumer: Any) -> None:
@@ -109,6 +120,7 @@ class WorkerLifecycle:
                     self._build,
                     self._make_catalogue,
                     queues=tuple(queues),
+                    forks=self._forks,
                     flower=flower,
                     heartbeat=self._heartbeat,
                     consumer=self._consumer,

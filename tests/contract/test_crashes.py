@@ -63,6 +63,20 @@ async def test_after_a_second_crash_a_turn_is_run_alone(ports: Ports, tenant: Te
 
 
 @DURABLE
+async def test_suspects_run_beside_their_like_before_they_run_alone(ports: Ports, tenant: TenantId) -> None:
+    session = await _submit(ports, tenant, "beside the poison, three times")
+    for _ in range(2):
+        await _crash(ports, session)
+    await _crash(ports, session, crashes_below=3)
+    beside_others, alone = await ports.make_lane(crashes_below=3), await ports.make_lane(crashes_below=None)
+
+    assert await beside_others.claim(session) is None
+    lease = await _claim(alone, session)
+
+    assert (lease.work.input.text, lease.work.attempts) == ("beside the poison, three times", 1)
+
+
+@DURABLE
 async def test_a_suspect_whose_worker_ends_before_it_is_run_is_found_at_once(
     ports: Ports, tenant: TenantId
 ) -> None:

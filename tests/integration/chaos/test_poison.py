@@ -63,10 +63,10 @@ async def test_neighbours_of_poison_turns_are_answered(
     assert count(database_url, innocent) == {"done": neighbors}
 
 
-async def test_turns_beside_two_crashes_are_answered(
+async def test_turns_beside_two_crashes_run_at_once(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
-    """Two killed workers leave many suspected turns, all innocent."""
+    """Two killed workers leave many suspected turns, all innocent: they run side by side and don't queue."""
     may_end = tmp_path / "may-end"
     with fleet(database_url, redis_url, tmp_path) as crew:
         async with submitter(database_url, redis_url) as client:
@@ -78,8 +78,9 @@ async def test_turns_beside_two_crashes_are_answered(
                 [worker] = await asyncio.to_thread(crew.start)
                 await _until_at_work(database_url, crashes)
                 worker.kill()
-            may_end.touch()
             await asyncio.to_thread(crew.start)
+            await _until_at_work(database_url, 2)
+            may_end.touch()
             ended = [await client.finished(receipt, within_s=WITHIN_S) for receipt in accepted]
     assert {turn.status for turn in ended} == {TurnStatus.DONE}
 
