@@ -246,16 +246,12 @@ class WorkerProcess:
             self._running.append(asyncio.create_task(ports.models.warm_up()))
 
     def _open_lane(self, ports: Ports) -> AbstractAsyncContextManager[PostgresLane]:
+        open_noting = partial(open_lane, ports, quarantined=self._note_quarantined, freed=self._note_freed)
         if not self._runs_turns:
-            return open_lane(ports, quarantined=self._note_quarantined, freed=self._note_freed)
+            return open_noting()
         isolation = Isolation(self._settings, self._build, ports.shared.wakeup, self._forks, self._flower)
         self._resources.push_async_callback(isolation.close)
-        return open_lane(
-            ports,
-            suspected=isolation.start,
-            quarantined=self._note_quarantined,
-            freed=self._note_freed,
-        )
+        return open_noting(suspected=isolation.start)
 
     def _note_quarantined(self, session_id: SessionId, turn_id: TurnId) -> None:
         if self._flower is not None:
