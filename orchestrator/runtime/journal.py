@@ -175,11 +175,13 @@ class Journal:
 
         All mid-turn messages that have arrived are classified first.
         """
+        started, heard = {"idempotency_key": step.idempotency_key}, 0
         if step.idempotent:  # The call can be repeated after a crash, but not after a stop.
             await self._listen(self)
-            self._journal[step.key] = Step(step.key, step.kind, StepStatus.STARTED, step.request_hash)
+            self._journal[step.key] = Step(
+                step.key, step.kind, StepStatus.STARTED, step.request_hash, started
+            )
             return
-        started, heard = {"idempotency_key": step.idempotency_key}, 0
         while not await self._record(step, StepStatus.STARTED, started, heard=heard):
             heard = await self._listen(self)
 

@@ -202,4 +202,4 @@ def test_problems_of_all_triggers_are_told_at_once() -> None:
     _, off = sort_out([flow("a", "x", "nowhere"), flow("b", "y"), flow("c", "y", "c"), flow("b", "y")], None)
 
     assert set(off) == {"a", "b", "c"}
-    assert "a → nowhere" in str(off["a"][0])
+    assert "a.depends_on: unknown flow" in str(off["a"][0])

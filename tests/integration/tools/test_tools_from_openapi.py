@@ -121,7 +121,7 @@ def test_the_caller_is_no_input(url: str) -> None:
 def test_what_is_not_openapi_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "file.yaml"
     file.write_text(yaml.safe_dump({"tools": {}}))
-    with pytest.raises(InvalidInput, match="has no `paths`"):
+    with pytest.raises(InvalidInput, match="`paths` is missing"):
         read_document(str(file))
     file.write_text(yaml.safe_dump({"paths": {}}))
     with pytest.raises(InvalidInput, match="no server URL"):
