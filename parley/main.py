@@ -37,7 +37,7 @@ GROUPS: Final = {
         "show": (".gateway.sessions", "Show a session's state and flow stack."),
         "history": (".gateway.sessions", "Print a session's messages, oldest first."),
         "rollback": (".gateway.sessions", "Roll a session back to an earlier version."),
-        "branch": (".gateway.sessions", "Fork a session at its current or an earlier version."),
+        "branch": (".gateway.sessions", "Fork a session at its current version or an earlier one."),
         "compare": (".gateway.sessions", "Compare two forks of a session."),
         "repair": (".gateway.repair", "Diagnose and repair a session."),
     },
@@ -55,7 +55,7 @@ GROUPS: Final = {
         "serve": (".serve", "Run one role until SIGTERM."),
         "health": (".serve", "Check the health of a role in this container."),
         "migrate": (".stores", "Apply database migrations."),
-        "redis-acl": (".stores", "Print an ACL file for Redis."),
+        "redis-acl": (".stores", "Print a Redis ACL file."),
     },
     "Measure": {
         "replay": ("lab.commands.replay", "Replay finished turns against a new version."),

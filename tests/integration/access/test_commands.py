@@ -237,4 +237,4 @@ async def test_a_turn_is_given_up_by_a_repair_with_a_reason(terminal: Terminal) 
     (signed,) = [one.payload for one in await terminal.house.logged(session) if one.type == "repaired"]
     assert (signed["by"], signed["why"]) == ("desk", "Nobody waits for it.")
     assert await terminal.run("turns", "retry", turn, "--why", "It is wanted.") != 0
-    assert "no queued or quarantined turn" in terminal.complaint
+    assert "is not queued or quarantined" in terminal.complaint

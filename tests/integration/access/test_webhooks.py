@@ -162,7 +162,7 @@ async def test_a_slow_receiver_holds_up_nobody_else(post: Post) -> None:
 async def test_a_private_address_is_never_spoken_to(post: Post, url: str) -> None:
     async with receiver() as place, post.worker(networks=()):
         await post.talk(await post.session(url.format(port=place.port)))
-        await post.failing(error="the address is private")
+        await post.failing(error="the address is not public")
         assert place.deliveries == []
 
 
@@ -176,7 +176,7 @@ async def test_a_name_that_changes_its_address_is_spoken_to_where_it_was_checked
 
     async with receiver() as place, post.worker(networks=(), look_up=look_up):
         await post.talk(await post.session(f"http://hooks.example:{place.port}/"))
-        await post.failing(error="the address is private")
+        await post.failing(error="the address is not public")
         assert asked[0] == "hooks.example"
         assert place.deliveries == []
 

@@ -60,7 +60,7 @@ BREAKAGES: dict[str, tuple[Break, set[str], str]] = {
     "a clock ahead": (breakages.fast_clock, {"postgres clock"}, "synchronize both machines"),
     "no workers": (breakages.nobody_of("worker"), WORKERS, "`parley serve "),
     "no beat": (breakages.nobody_of("beat"), {"beat"}, "start one: `parley serve beat`"),
-    "no gateway": (told(PARLEY_URL=f"http://{NOBODY}"), {"gateway"}, "start it (`parley serve gateway`)"),
+    "no gateway": (told(PARLEY_URL=f"http://{NOBODY}"), {"gateway"}, "start the gateway (`parley serve gateway`)"),
     "a gateway open to all": (told(PARLEY_HOST="0.0.0.0"), {"gateway host"}, "set PARLEY_AUTH=required"),
     "remote control": (told(PARLEY_REMOTE_CONTROL="true"), {"remote control"}, "unset PARLEY_REMOTE_CONTROL"),
     "no broker": (
@@ -71,14 +71,14 @@ BREAKAGES: dict[str, tuple[Break, set[str], str]] = {
         {"broker", "passwords"},
         "create a separate account",
     ),
-    "a secret for tokens that is too short": (told(PARLEY_JWT_KEY="short", **TOKENS), {"tokens"}, "correct it"),
-    "tokens meant for anybody": (told(PARLEY_JWT_KEY="k" * 32), {"tokens"}, "correct it"),
+    "a short secret for tokens": (told(PARLEY_JWT_KEY="short", **TOKENS), {"tokens"}, "correct the setting"),
+    "tokens meant for anybody": (told(PARLEY_JWT_KEY="k" * 32), {"tokens"}, "correct the setting"),
     "a setting that is no number": (told(PARLEY_LEASE_TTL_S="soon"), {"settings"}, "unset it for the default"),
     "no model": (told(OPENAI_BASE_URL=f"http://{NOBODY}/v1"), {"model"}, "check the URL"),
     "a model's key that is refused": (breakages.endpoint_that_refuses, {"model"}, "put a valid key"),
     "Flower open to all": (breakages.open_flower, {"flower"}, "set FLOWER_BASIC_AUTH"),
     "half a password of Flower": (told(FLOWER_BASIC_AUTH="parley"), {"flower"}, "set a user name and a password"),
-    "no domain": (told(PARLEY_DOMAIN="/nowhere/at-all"), {"domain"}, "name another domain"),
+    "no domain": (told(PARLEY_DOMAIN="/nowhere/at-all"), {"domain"}, "choose another domain"),
     "no folder for the heartbeat": (told(PARLEY_HEARTBEAT_FILE="/nowhere/beat"), {"folders"}, "mount a writable /tmp"),
 }  # fmt: skip
 

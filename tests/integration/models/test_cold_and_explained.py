@@ -43,7 +43,7 @@ async def test_a_provider_that_charges_is_not_warmed() -> None:
         ({"OPENAI_BASE_URL": "{url}/v1", "PARLEY_MODEL": "small"}, "{url}/v1 is responding and has small"),
         (
             {"OPENAI_BASE_URL": "{url}/v1"},
-            "does not list gpt-4o-mini. set PARLEY_MODEL to a model that it lists",
+            "does not list gpt-4o-mini. set PARLEY_MODEL to a listed model",
         ),
         ({"OPENAI_BASE_URL": "{url}"}, "lacks /v1; turns continue with the local classifier. use {url}/v1"),
         ({"PARLEY_MODEL": "anthropic:claude-sonnet-4-5"}, "anthropic is configured"),

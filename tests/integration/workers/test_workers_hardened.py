@@ -199,7 +199,7 @@ def test_envelopes_that_are_none_are_dropped_and_the_worker_lives_on(
     assert SAID not in str(kept)
     assert orjson.loads(kept[-1])["wrong"] == "envelope"
     (found,) = [each for each in examine_processes(redis_url) if each.name == "refused messages"]
-    assert f"{len(written)} stored without contents" in found.message
+    assert f"{len(written)} stored without their contents" in found.message
 
 
 def test_who_waits_for_a_task_that_does_not_exist_is_told(crew: Fleet, sender: Celery) -> None:
