@@ -98,7 +98,7 @@ class Engine:
             message = "That took too long; please narrow it down."
             raise ToolFailure(FailureCategory.TIMEOUT, message) from error
         except duckdb.OutOfMemoryException as error:
-            raise invalid("That needs more memory than I may use; please narrow it down.") from error
+            raise invalid("That needs more memory than I'm allowed to use; please narrow it down.") from error
         except _ERRORS_OF_STATEMENTS as error:
             raise invalid(f"The database reports: {_first_sentence(error)}") from error
         finally:

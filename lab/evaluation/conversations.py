@@ -30,7 +30,7 @@ from parley.simulator import START, Simulator
 class TurnOutcome:
     """A turn's message, expectations and result.
 
-    `observed`: actual results by name of the expectation, plus `source`, the NLU component that decided. `faults`:
+    `observed`: actual results by expectation name, plus `source`, the NLU component that decided. `faults`:
     descriptions of differences from the expectations. `verdicts`: the grades of the rubric's criteria.
     """
 
@@ -186,7 +186,7 @@ def payload_of(action: JsonObject, offered: Sequence[JsonObject]) -> JsonObject:
 
 
 def insert(text: str, remembered: Mapping[str, str]) -> str:
-    """Replace placeholders such as ``<booking_ref>`` with values from earlier answers. Unknown placeholders stay."""
+    """Replace placeholders such as ``<booking_ref>`` with values from earlier answers, and leave unknown ones."""
     return re.sub(r"<(\w+)>", lambda name: remembered.get(name[1], name[0]), text)
 
 

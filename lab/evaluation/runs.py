@@ -165,7 +165,7 @@ def read_bounds(said: Sequence[str]) -> dict[str, float]:
             bounds[name if sign else MAIN_FIGURE] = float(number)
         except ValueError:
             raise InvalidInput(
-                f"{one!r} is not a valid limit: use a number, such as 0.95, or a named score, such as slot_f1=0.9.",
+                f"{one!r} is not a valid minimum score: use a number such as 0.95, or a named one such as slot_f1=0.9.",
                 field="fail_under",
             ) from None
     return bounds

@@ -205,7 +205,7 @@ def _share(setup: Setup, wanted: Sequence[SessionId], processes: int) -> Iterato
 
 
 def _cut(wanted: Sequence[SessionId], processes: int) -> Iterator[Sequence[SessionId]]:
-    """Split sessions into parts that get smaller, so that all processes finish at about the same time."""
+    """Split sessions into progressively smaller batches, so that all processes finish at about the same time."""
     at = 0
     while at < len(wanted):
         size = min(AT_ONCE, max(FEWEST_AT_ONCE, (len(wanted) - at) // (2 * processes)))

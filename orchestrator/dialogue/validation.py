@@ -103,7 +103,7 @@ def _wants_number(value: Json, spec: SlotSpec) -> Rejected:
 
 
 def check_number(value: Json, spec: SlotSpec) -> Verdict:
-    """Check a finite number that JSON represents exactly. Numerals in text are parsed."""
+    """Check that a value is a finite number that JSON can represent exactly. Strings are parsed as numbers."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return _wants_number(value, spec)
     if isinstance(value, str):

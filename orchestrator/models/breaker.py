@@ -24,7 +24,7 @@ class CircuitState(StrEnum):
     OPEN = "open"
     """No requests are sent until the reset timeout ends."""
     HALF_OPEN = "half_open"
-    """One request at a time is sent, to test if the endpoint has recovered."""
+    """One request at a time is sent, to test whether the endpoint has recovered."""
 
 
 class CircuitEvent(StrEnum):

@@ -10,7 +10,7 @@ from orchestrator.domain.export_links import PREFIX as EXPORTS
 from parley_client import Client
 
 Turn: TypeAlias = dict[str, Any]
-"""A turn object or a receipt of the HTTP API."""
+"""A turn object or a receipt, as returned by the HTTP API."""
 
 _SPEAKERS = {"user": "You", "agent": "Parley"}
 WAIT_S = 30.0

@@ -87,7 +87,7 @@ def listen(client: Client, session_id: str, words: StreamedWords) -> None:
     """Pass the session's streamed text and answers to `words`, in a background thread."""
 
     def follow() -> None:
-        # Without events, answers arrive in one piece. The conversation reports a lost gateway.
+        # If the stream fails, answers arrive in one piece. The conversation reports a lost connection.
         with contextlib.suppress(ParleyError):
             for event in client.stream(session_id, after=None):
                 if event.type == "token":

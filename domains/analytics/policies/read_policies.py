@@ -98,7 +98,7 @@ class AskData(TablePolicy):
 
     def find_fault(self, run: Execution, data: JsonObject) -> str | None:
         if not run.returned:
-            return "no statement was run: call sql_run, or row_compute, then answer from its rows"
+            return "no query was run: call sql_run or row_compute, then answer from the returned rows"
         return self.find_fault_in_text(run, data["answer"])
 
     def find_fault_in_text(self, run: Execution, text: str) -> str | None:

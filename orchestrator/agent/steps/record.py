@@ -85,7 +85,7 @@ NOTES = "notes"
 
 
 def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
-    """Add the message and the reply to the state, compare it with the stored state, and build the commit."""
+    """Add the message and the reply to the state, compare the new state with the stored state, and build the commit."""
     answer = turn.answer
     assert answer is not None
     state, context = turn.context.state, turn.context

@@ -155,7 +155,7 @@ class Decider:
         return MessageKind.DENIAL if is_no or wants_other else kind
 
     def _decide_alone(self, kind: MessageKind, evidence: Evidence, context: NluContext) -> MessageKind:
-        """Classify without an active flow: bare values correct the last completed task (RT-12)."""
+        """Classify a message when no flow is active. Bare values correct the last completed task (RT-12)."""
         if context.completed and kind in _BARE_KINDS:
             is_task = kind is MessageKind.TASK
             names = frozenset[str]() if is_task else _slot_words(context.completed[0].spec)

@@ -54,7 +54,7 @@ def find_fault(
     if english:
         lost |= {name for name in find_names(draft) if not _holds(text, name)}
     if lost:
-        return f"The rephrasing lost: {', '.join(sorted(lost))}."[:MOST_TOLD]
+        return f"The rephrasing omits these facts: {', '.join(sorted(lost))}."[:MOST_TOLD]
     added = find_added(draft, text, known=known, english=english)
     if added is not None:
         return added

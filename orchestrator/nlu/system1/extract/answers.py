@@ -137,7 +137,7 @@ _QUESTION_WORDS = word_set("is are does do did has was will what which how")
 
 
 def polarity(words: list[str]) -> bool | None:
-    """Return True for yes or False for no, by the first decisive word, or None if the first 8 words have none."""
+    """Return True for yes or False for no, by the first decisive word, or None if none of 8 words is decisive."""
     return next((word in _YES for word in words[:8] if word in _NO or word in _YES), None)
 
 

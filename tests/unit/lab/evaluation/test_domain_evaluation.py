@@ -116,7 +116,7 @@ def test_a_planted_regression_is_caught(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--fail-under", "high"], "'high' is not a valid limit"),
+        (["--fail-under", "high"], "'high' is not a valid minimum score"),
         (["--fail-under", "charm=0.9"], "Unknown score 'charm'"),
         (["--against", "yesterday"], "Run 'yesterday' not found"),
         (["--model", "any"], "needs an endpoint"),
