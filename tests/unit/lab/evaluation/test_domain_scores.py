@@ -103,5 +103,5 @@ def test_what_nothing_was_expected_for_has_no_figure() -> None:
 
 def test_bounds_are_of_turns_unless_they_name_a_figure() -> None:
     assert read_bounds(["0.95", "slot_f1=0.9"]) == {"turns_as_expected": 0.95, "slot_f1": 0.9}
-    with pytest.raises(InvalidInput, match="not a valid limit"):
+    with pytest.raises(InvalidInput, match="not a valid minimum score"):
         read_bounds(["slot_f1="])
