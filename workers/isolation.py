@@ -47,6 +47,9 @@ RENEW_EVERY_S: Final = 1.0
 PAUSE_S = 5.0
 """Delay before a session is offered again after its isolation process could not start, in seconds."""
 
+_DONE: Final = "done"
+"""Report that an isolation process is finished with a session. All other reports are for the observer."""
+
 _log = get_logger(__name__)
 
 
@@ -213,9 +216,6 @@ async def _run_turn(lanes: LaneRunner, session_id: SessionId, relay: _Relay) -> 
     except Unavailable as error:  # not a crash: the lane is released once the store responds
         _log.warning("A session lane was interrupted.", session=session_id, error=error)
     relay.done(session_id)
-
-
-_DONE: Final = "done"
 
 
 class _Relay:

@@ -70,9 +70,9 @@ class Grounding:
         )
 
     def is_contradicted(self, value: Json, slot: SlotSpec, flow: FlowSpec) -> bool:
-        """Return whether the user gave this number for another slot, or another number for `slot`.
+        """Return whether the user gave another value for `slot`, or gave this number for another slot.
 
-        “Three rooms for five days” contradicts five rooms.
+        “Notes about travel” contradicts the topic home, and “three rooms for five days” contradicts five rooms.
         """
         number = _number_of(value)
         if number is None and slot.values:

@@ -43,7 +43,7 @@ _OF_NO_VALUES = frozenset(
 _OF_NO_TASK = frozenset({MessageKind.DIGRESSION, MessageKind.UNKNOWN, MessageKind.RESUMPTION})
 
 
-def asked_for(flows: Mapping[Dact, FlowSpec], commands: Collection[str] = ()) -> list[FlowSpec]:
+def requestable_flows(flows: Mapping[Dact, FlowSpec], commands: Collection[str] = ()) -> list[FlowSpec]:
     """Return the flows that a message can request.
 
     Omit flows without examples that only a plan, an external event or one of `commands` starts.
@@ -65,13 +65,13 @@ class Validation:
         self._flows = flows
         self._types = types
         self._extractor = extractor
-        self._asked_for = {*(flow.dact for flow in asked_for(flows)), *map(Dact, commands)}
+        self._requestable = {*(flow.dact for flow in requestable_flows(flows)), *map(Dact, commands)}
         self._of_events = {flow.dact for flow in flows.values() if flow.events}
 
     def validate(self, understanding: Understanding, context: NluContext) -> tuple[Understanding, list[str]]:
         """Return the interpretation fitted to the domain, and descriptions of what was dropped or corrected."""
         problems: list[str] = []
-        allowed = self._asked_for | self._of_events if understanding.is_click else self._asked_for
+        allowed = self._requestable | self._of_events if understanding.is_click else self._requestable
         flows = self._check_flows(understanding.flows, allowed, problems)
         kind = _reconsider(understanding, flows, self._flows, context)
         if kind is MessageKind.TASK and not flows:

@@ -95,9 +95,10 @@ async def test_a_correction_that_a_model_misreads_at_an_offer_is_named(heard: di
         assert await booked(talk) == []
 
 
-@for_each("words", ["sorry, on december 12", "no, Madrid", "in business"])
+@for_each("words", ["sorry, on december 12", "no, Madrid", "in business", "no, make it: call Anna at four"])
 async def test_a_correction_read_as_another_task_changes_nothing_silently(words: str) -> None:
     """IR-6: during an offer, values without a word of the other task are not a request for it."""
+    _, _, last = words.rpartition(" ")
     ask = "book a flight from Oslo to Helsinki on 1 december for 1 person"
     meant = as_task("book_flight", origin="Oslo", destination="Helsinki", date="2026-12-01", passengers=1)
     searching = as_task("search_flights", origin="Oslo", destination="Madrid", date="2026-12-12")
@@ -107,6 +108,7 @@ async def test_a_correction_read_as_another_task_changes_nothing_silently(words:
         turn = await talk.say(words)
 
         assert "I didn't understand" in turn["reply"], turn["reply"]
+        assert f"{last}”" in turn["reply"], turn["reply"]
         assert turn["ambiguity"]["level"] == "confirmation"
         assert await booked(talk) == []
 
@@ -134,21 +136,6 @@ async def test_a_correction_read_as_a_correction_of_a_lookup_is_named() -> None:
         assert "december 12" in turn["reply"], turn["reply"]
         assert turn["reply"].endswith(offer["reply"]), turn["reply"]
         assert turn["tools"] == []
-        assert await booked(talk) == []
-
-
-async def test_words_without_a_sure_value_that_are_read_as_another_task_are_named() -> None:
-    """IR-6: “four” may be a time or a number, so every word is quoted."""
-    ask = "book a flight from Oslo to Helsinki on 1 december for 1 person"
-    correct = "no, make it: call Anna at four"
-    meant = as_task("book_flight", origin="Oslo", destination="Helsinki", date="2026-12-01", passengers=1)
-    async with misled({ask: meant, correct: as_task("search_flights", origin="Oslo")}, "travel") as talk:
-        await talk.say(ask)
-
-        turn = await talk.say(correct)
-
-        assert "call Anna at four" in turn["reply"], turn["reply"]
-        assert turn["ambiguity"]["level"] == "confirmation"
         assert await booked(talk) == []
 
 

@@ -48,9 +48,8 @@ def show_requested_fields(context: TurnContext, understood: Understanding) -> bo
             {
                 "name": _name(listed, row),
                 "value": ", ".join(
-                    f"{name_slot(name)} {_show(name, row[name], currency)}"
-                    for name in asked
-                    if row.get(name) is not None
+                    f"{field['name']} {field['value']}"
+                    for field in _tell({name: row.get(name) for name in asked}, currency=currency)
                 ),
             }
             for row in listed.rows

@@ -8,7 +8,7 @@ from orchestrator.errors import CircuitOpen
 from orchestrator.nlu.model_calls import ask_understanding, choose_likely
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Asker, Message, Rate, Reader, ReaderSetup, Reading
-from orchestrator.nlu.validate import asked_for
+from orchestrator.nlu.validate import requestable_flows
 from orchestrator.ports.language_model import MODEL_FAILURES
 
 NEVER = "system1"
@@ -57,5 +57,5 @@ def make(setup: ReaderSetup) -> Reader | None:
     config = setup.domain.config
     if config.nlu.mode == NEVER or setup.asker is None:
         return None
-    requestable = asked_for(setup.flows, config.command_flows)
+    requestable = requestable_flows(setup.flows, config.command_flows)
     return System2(setup.asker, requestable, setup.rate, setup.assistant).read

@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from internal_flows.session.summarize_session import JUDGED_BY, summary_schema
 from orchestrator.nlu.answer_schemas import another_flow_schema, understanding_schema
-from orchestrator.nlu.validate import asked_for
+from orchestrator.nlu.validate import requestable_flows
 from orchestrator.plans.answer_schemas import (
     COMPLETION,
     COMPLETION_SCHEMA,
@@ -27,12 +27,12 @@ from tests.cases import for_each
 from tests.trained import trained
 
 DOMAIN = trained("travel")[0].domain
-ASKED_FOR = asked_for(trained("travel")[1].flows)
+REQUESTABLE = requestable_flows(trained("travel")[1].flows)
 STEPS = [flow.spec for flow in catalogue(DOMAIN.flows).values()]
 DONE = ("search_flights_2",)
 SCHEMAS = {
-    "nlu_think": understanding_schema(ASKED_FOR),
-    "nlu_contemplate": another_flow_schema(ASKED_FOR),
+    "nlu_think": understanding_schema(REQUESTABLE),
+    "nlu_contemplate": another_flow_schema(REQUESTABLE),
     "plan_decompose": decomposition_schema(STEPS, DONE, 6),
     "plan_alternatives": several_schema(STEPS, DONE, 6, 2),
     "plan_score": judgements_schema(3),

@@ -14,12 +14,12 @@ from orchestrator.nlu.answer_schemas import (
     understanding_schema,
     values_schema,
 )
-from orchestrator.nlu.validate import asked_for
+from orchestrator.nlu.validate import requestable_flows
 from tests.trained import trained
 
 
 def flows() -> list[Any]:
-    return asked_for(trained("travel")[1].flows)
+    return requestable_flows(trained("travel")[1].flows)
 
 
 def test_names_come_from_closed_sets() -> None:
