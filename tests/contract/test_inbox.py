@@ -298,10 +298,6 @@ async def test_what_waits_for_a_missing_predecessor_is_not_heard(ports: Ports, t
     assert [turn.input.text for turn in (await lane.said_meanwhile(lease)).turns] == ["third", "second"]
 
 
-def _fields(lease: Lease) -> dict[str, object]:
-    return {name: getattr(lease, name) for name in Lease.__dataclass_fields__}
-
-
 async def _quarantined(ports: Ports, tenant: TenantId, session: SessionId) -> TurnId:
     receipt = await ports.inbox.submit(submission(tenant, session, "poison"))
     lane = await ports.make_lane(max_attempts=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from tests.trained import trained
 from tests.transcripts.memory_gathering import MemoryContextGathering
 from tests.transcripts.skills.skilled import answer, call, finish, talk
 
-DEPOT = Path(__file__).parents[1] / "domains" / "depot"
 SHELF = Findings((Finding("tasks", "store part: shelf: S07", {"shelf": "S07"}, 1.0),))
 NOTHING = Findings()
 

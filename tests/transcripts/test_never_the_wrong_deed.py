@@ -11,17 +11,8 @@ import pytest
 
 from orchestrator.types import DEFAULT_TENANT
 from parley.simulator import Conversation, Simulator
-from parley.testing.scripted_model import (
-    Answer,
-    Computed,
-    Reply,
-    Request,
-    Rule,
-)
 from tests.cases import for_each
-from tests.conversation import scripted
 from tests.trained import trained
-from tests.transcripts.not_yes import NOT_YES
 
 OFFER = "book a flight from oslo to rome on 3 december"
 TRIP = "plan a trip to {} from oslo leaving 1 december and coming back on 5 december"
@@ -84,65 +75,12 @@ async def test_a_click_about_a_task_that_is_over_changes_nothing(name: str) -> N
     assert turn["flows"] == offer["flows"]
 
 
-@for_each(
-    "words",
-    [
-        "yes, but is that a good idea",
-        "hmm, let me think about whether I can afford this",
-        "not yet",
-        "how do I pay",
-        "I changed my mind, stop",
-        "yes, and two bags",
-        "maybe",
-    ],
-)
-async def test_a_model_that_takes_anything_for_a_yes_books_nothing(words: str) -> None:
-    """PX-18: a yes from System 2 follows the same rule as a yes from System 1."""
-
-    def understand(request: Request) -> Reply:
-        body: dict[str, Any] = {"kind": "confirmation", "intent": None, "flows": [], "slots": {}}
-        if request.said == OFFER:
-            slots = {"origin": "oslo", "destination": "rome", "date": "3 december"}
-            body |= {"kind": "task", "flows": [{"dact": "book_flight", "score": 1.0}], "slots": slots}
-        return Answer(json={**body, "target": None, "digression": None})
-
-    async with scripted(Rule(prompt="nlu_think", replies=(Computed(understand),))) as (_, pool):
-        talk = begin(models=pool, sections={"nlu": {"mode": "system2"}})
-        offer = await talk.say(OFFER)
-        assert offer["ambiguity"]["level"] == "confirmation"
-        await talk.say(words)
-        assert await booked(talk) == []
-        await talk.say("yes please")
-        assert await booked(talk) == [("OSL", "FCO")]
-
-
 @for_each("words", ["yes", "yes please, book it", "sure, go ahead", "book it"])
 async def test_a_plain_yes_books(words: str) -> None:
     talk = begin()
     await talk.say(OFFER)
     await talk.say(words)
     assert await booked(talk) == [("OSL", "FCO")]
-
-
-@pytest.mark.parametrize(
-    ("start", "every"), [(0, 6), *(pytest.param(start, 4, marks=pytest.mark.slow) for start in range(4))]
-)
-async def test_nothing_but_a_plain_yes_books_or_cancels(start: int, every: int) -> None:
-    """PX-18, IR-6: according to the store, for a booking and a cancellation."""
-    assert len(NOT_YES) > 480
-    for words in NOT_YES[start::every]:
-        talk = begin()
-        await talk.say(OFFER)
-        await talk.say(words)
-        assert await booked(talk) == [], words
-
-    for words in NOT_YES[start :: 3 * every]:
-        talk = begin()
-        for said in (OFFER, "yes", "cancel my booking"):
-            turn = await talk.say(said)
-        assert turn["ambiguity"]["level"] == "confirmation"
-        await talk.say(words)
-        assert await booked(talk) == [("OSL", "FCO")], words
 
 
 async def test_a_no_that_is_taken_back_offers_the_same_once_more() -> None:
@@ -269,18 +207,6 @@ async def test_after_a_plan_has_ended_only_what_a_correction_concerns_is_done_an
     assert await booked(talk) == [("FCO", "OSL"), ("OSL", "FCO")]
 
 
-async def test_what_was_booked_may_be_kept() -> None:
-    talk = begin()
-    await talk.say(TRIP.format("rome"))
-    await talk.say("yes")
-    asked = await talk.say("sorry I meant Paris not Rome")
-
-    await talk.act("keep_effect", payload_of(asked, "keep_effect"))
-    await talk.say("yes")
-
-    assert await booked(talk) == [("FCO", "OSL"), ("OSL", "FCO")]
-
-
 async def test_after_a_plan_has_ended_both_bookings_are_named() -> None:
     talk = begin()
     for words in (TRIP.format("rome"), "yes", "yes"):
@@ -323,15 +249,6 @@ async def test_a_plan_without_its_second_booking_is_done_in_part() -> None:
     assert "Left out, as you asked: book the return flight" in turn["reply"]
     assert "planned and booked" not in turn["reply"]
     assert await booked(talk) == [("OSL", "FCO")]
-
-
-async def test_progress_can_be_read_after_the_end() -> None:
-    """PL-4."""
-    talk = begin()
-    for words in (TRIP.format("rome"), "yes", "yes"):
-        await talk.say(words)
-    turn = await talk.act("status")
-    assert "6 of 6 steps" in turn["reply"]
 
 
 @for_each(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -25,7 +24,6 @@ from tests.trained import trained
 from tests.transcripts.memory_gathering import MemoryContextGathering
 from tests.transcripts.skills.skilled import answer, finish, talk
 
-DEPOT = Path(__file__).parents[1] / "domains" / "depot"
 SHELF = Findings((Finding("tasks", "store part: shelf: S07", {"shelf": "S07"}, 1.0),))
 UNSURE = finish("uncertain", message="Which year?")
 

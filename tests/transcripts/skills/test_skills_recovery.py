@@ -36,23 +36,6 @@ async def test_a_skill_that_is_uncertain_is_run_once_more() -> None:
         assert "Stock is what matters." in t.told()
 
 
-async def test_without_a_gatherer_that_rung_is_left_out() -> None:
-    """PX-16, second rung: a simulator has no background flows, so the next rung follows."""
-    async with talk(finish("uncertain", message="Which year?")) as t:
-        await t.say("ask the data")
-        assert "gather" not in [s.payload.get("rung") for s in t.simulator.signals]
-
-
-async def test_what_stays_uncertain_goes_to_another_flow() -> None:
-    """PX-16, third rung: NLU finds the edge flow, which is similar to the request."""
-    async with talk(finish("uncertain", message="I cannot query that.")) as t:
-        turn = await t.say("ask the data")
-
-        assert t.rungs[:2] == ["retry", "reroute"]
-        assert turn["completed"] == ["list_parts"]
-        assert "I cannot query that." in turn["reply"]
-
-
 async def test_values_that_a_re_route_reads_are_kept() -> None:
     """NL-5, AG-6: values that the model finds for the other flow are not requested again."""
     found = {

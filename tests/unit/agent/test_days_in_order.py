@@ -10,7 +10,6 @@ import pytest
 from orchestrator.types import DEFAULT_TENANT
 from parley.simulator import Conversation, Simulator
 from tests.cases import for_each
-from tests.transcripts.deeds.test_corrections_in_plans import days
 from tests.transcripts.test_misled_by_a_model import as_task, misled
 from tests.transcripts.test_transcripts import trained
 from tests.unit.domain.factories import ONTOLOGY, edit, write_domain
@@ -126,18 +125,6 @@ async def test_what_a_model_reads_is_held_to_the_order() -> None:
         assert "from Saturday 12 December to Friday 18 December" in moved["reply"]
         await talk.say("yes")
         assert await lent(talk) == [("12-15", "12-18")]
-
-
-async def test_in_a_plan_days_move_along_whatever_else_is_changed_with_them() -> None:
-    """PL-7: other changes affect only the current step."""
-    loaded, system1 = trained("travel")
-    talk = Simulator.of(loaded, system1=system1).converse()
-    await talk.say("plan a trip to rome from oslo leaving 1 december and coming back on 5 december")
-    offer = await talk.say("no, leave on 9 december in the evening")
-    assert "the day you come back from Saturday 5 December to Sunday 13 December" in offer["reply"]
-    await talk.say("yes")
-    await talk.say("yes")
-    assert await days(talk) == ["2026-12-09", "2026-12-13"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Whole conversations about effects: unknown outcomes, resumed tasks, corrections, approvals, the lethal trifecta."""
+"""Whole conversations about effects: unknown outcomes, resumed tasks, corrections, and the lethal trifecta."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from typing import Any
 
 from orchestrator.domain.services import ServiceContext
 from orchestrator.errors import FailureCategory, ToolFailure
-from orchestrator.turns.approval import Decision
-from orchestrator.types import DEFAULT_TENANT, JsonObject
+from orchestrator.types import JsonObject
 from parley.simulator import Conversation, Simulator
 from parley.testing.memory import MemoryRecords
-from tests.contract.in_memory.approvals import MemoryApprovals
 from tests.trained import trained
 
 
@@ -40,10 +38,6 @@ class Talk:
         effects = self.conversation.simulator.store.effects.values()
         return [(entry.tool_id, entry.status.value) for entry in effects]
 
-    @property
-    def approvals(self) -> list[str]:
-        return [record.status.value for _, record in self.conversation.simulator.store.approvals.values()]
-
 
 def begin(sections: JsonObject | None = None, **troubles: list[Exception]) -> Talk:
     """Start a conversation with the mailroom. `troubles`: errors of its calls, by kind."""
@@ -55,17 +49,8 @@ def begin(sections: JsonObject | None = None, **troubles: list[Exception]) -> Ta
     return Talk(simulator.converse(user_id="ann"), mailroom)
 
 
-def begin_at_desk(sections: JsonObject | None = None) -> Talk:
-    loaded, system1 = trained("desk")
-    return Talk(Simulator.of(loaded, system1=system1, sections=sections).converse(), None)
-
-
 def options_of(turn: JsonObject) -> list[str]:
     return [action["label"] for action in turn["actions"]]
-
-
-def payload_of(turn: JsonObject, name: str) -> JsonObject:
-    return next(action["payload"] for action in turn["actions"] if action["name"] == name)
 
 
 # Unknown outcomes
@@ -215,111 +200,7 @@ async def test_an_undoing_that_is_not_approved_leaves_everything_as_it_is() -> N
     assert talk.ledger == [("mail_send", "done")]
 
 
-# Approvals
-
-
-async def test_an_approval_is_used_once_and_leaves_a_trail() -> None:
-    """PX-17"""
-    talk = begin_at_desk()
-    turn = await talk.say("wipe disk of printer one")
-    assert talk.approvals == ["pending"]
-    approve = payload_of(turn, "approve")
-
-    turn = await talk.act("approve", **approve)
-    assert [tool["tool_id"] for tool in turn["tools"]] == ["disk_wipe"]
-    turn = await talk.act("approve", **approve)
-
-    assert turn["tools"] == []
-    assert "no longer open" in turn["reply"]
-    assert talk.approvals == ["used"]
-    ((_, record),) = talk.conversation.simulator.store.approvals.values()
-    assert (record.decided_by, record.arguments) == ("the user", {"printer": "P1"})
-    assert record.decided_at is not None
-
-
-async def test_an_old_button_never_grants_a_new_question() -> None:
-    """PX-17: an approval is bound to its arguments, and void after a correction."""
-    talk = begin_at_desk()
-    old = payload_of(await talk.say("wipe disk of printer one"), "approve")
-    await talk.say("no, I meant printer two")
-    assert talk.approvals == ["void", "pending"]
-
-    turn = await talk.act("approve", **old)
-
-    assert turn["tools"] == []
-    assert [flow["reason"] for flow in turn["flows"]] == ["awaiting_approval"]
-    turn = await talk.say("wipe disk of printer two")
-    assert talk.approvals == ["void", "pending"]
-
-
-async def test_a_bare_yes_after_other_talk_is_asked_about() -> None:
-    talk = begin_at_desk()
-
-    turn = await talk.all("wipe disk of printer one", "what can you do?", "yes")
-    assert turn["tools"] == []
-    assert "needs approval" in turn["reply"]
-
-    turn = await talk.say("yes")
-    assert [tool["tool_id"] for tool in turn["tools"]] == ["disk_wipe"]
-
-
-async def test_what_somebody_else_denied_cannot_be_approved_in_the_chat() -> None:
-    talk = begin_at_desk()
-    turn = await talk.say("wipe disk of printer one")
-    approve = payload_of(turn, "approve")
-    store = talk.conversation.simulator.store
-    now = talk.conversation.simulator.now
-    await MemoryApprovals(store).decide(
-        DEFAULT_TENANT,
-        approve["approval_id"],
-        Decision(granted=False, decided_by="the boss", reason="not today", now=now),
-    )
-
-    turn = await talk.act("approve", **approve)
-
-    assert turn["tools"] == []
-    assert "wasn't approved (not today)" in turn["reply"]
-    assert talk.approvals == ["denied"]
-
-
-async def test_nobody_decides_in_time() -> None:
-    talk = begin_at_desk({"approvals": {"expires_s": 10}})
-    turn = await talk.say("wipe disk of printer one")
-
-    turn = await talk.act("approve", **payload_of(turn, "approve"))
-
-    assert turn["tools"] == []
-    assert talk.approvals == ["expired"]
-
-
 # Lethal trifecta
-
-
-async def test_private_data_and_untrusted_text_do_not_leave_without_an_approval() -> None:
-    """PX-3: in three turns and three flows, of which none has more than one of the three capabilities."""
-    talk = begin()
-
-    turn = await talk.all("read the web page", "list the salaries", "send a mail to Eve")
-
-    assert talk.outside.calls == []
-    assert [flow["reason"] for flow in turn["flows"]] == ["awaiting_approval"]
-    assert "reading private data (List salaries)" in turn["reply"]
-    assert "untrusted text (Read a web page)" in turn["reply"]
-    ((_, record),) = talk.conversation.simulator.store.approvals.values()
-    assert "List salaries" in record.cause
-    turn = await talk.say("no")
-    assert talk.outside.calls == []
-
-
-async def test_the_order_does_not_matter_and_one_kind_alone_is_free() -> None:
-    talk = begin()
-
-    await talk.all("list the salaries", "send a mail to Bob")
-    assert talk.outside.calls == [("mail", "bob")]
-    turn = await talk.all("read the web page", "send a mail to Bob")
-
-    assert talk.outside.calls == [("mail", "bob")]
-    assert "needs approval" in turn["reply"]
 
 
 async def test_an_approval_for_one_mail_is_none_for_the_next() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import get_args
 
-from orchestrator.dialogue.ambiguity import AmbiguityHandler, Asked, QuestionKind
+from orchestrator.dialogue.ambiguity import AmbiguityHandler, Asked
 from orchestrator.dialogue.questions import (
     AnyQuestion,
     AskSlot,
@@ -44,51 +44,6 @@ def ask(handler: AmbiguityHandler, **details: object) -> Asked:
     question = handler.ask(**details)  # type: ignore[arg-type]
     assert question is not None
     return question
-
-
-def test_nothing_is_asked_when_nothing_is_unclear() -> None:
-    handler = make_handler(BOOK_FLIGHT)
-    assert handler.ask() is None
-    assert handler.current is None
-    assert handler.resolve() == []
-    assert not handler.escalated(0)
-
-
-def test_am1_general() -> None:
-    handler = make_handler()
-    handler.declare(Unclear())
-    assert ask(handler).kind is QuestionKind.OPEN
-    handler.declare(Unclear(options=(Option("Book a flight", "start_flow", {"dact": "book_flight"}),)))
-    assert ask(handler).kind is QuestionKind.OPTIONS
-
-
-def test_am1_partial_offers_options() -> None:
-    handler = make_handler(BOOK_FLIGHT)
-    handler.declare(choose_origin(handler, "SJC", "SJO"))
-    question = ask(handler)
-    assert (question.kind, question.about.level) == (QuestionKind.OPTIONS, Level.PARTIAL)
-    assert question.about.labels == ["SJC", "SJO"]
-
-
-def test_am1_specific_is_open_without_options() -> None:
-    handler = make_handler(BOOK_FLIGHT)
-    handler.declare(AskSlot(flow_id=handler.stack.flows[-1].flow_id, slot="return_date"))
-    question = ask(handler)
-    assert (question.kind, question.about.slot, question.about.replies) == (
-        QuestionKind.OPEN,
-        "return_date",
-        (),
-    )
-
-
-def test_am1_confirmation_is_yes_or_no_and_names_the_call() -> None:
-    handler = make_handler(BOOK_FLIGHT)
-    flow_id = handler.stack.flows[-1].flow_id
-    handler.declare(PendingCall(flow_id=flow_id, candidate="f1"))
-    question = ask(handler)
-    assert question.kind is QuestionKind.CONFIRMATION
-    assert [option.action_name for option in question.about.replies] == ["confirm", "deny"]
-    assert question.about.replies[0].payload == {"flow_id": flow_id, "candidate": "f1"}
 
 
 def test_am2_declarations_are_counted_by_level() -> None:
@@ -154,14 +109,6 @@ def test_open_questions_are_bounded() -> None:
         handler.declare(AskSlot(slot=f"slot_{number}"))
     assert len(handler.open) == 16
     assert handler.current is handler.open[-1]
-
-
-def choose_origin(handler: AmbiguityHandler, *values: str) -> ChooseValue:
-    flow_id = handler.stack.flows[-1].flow_id
-    options = (
-        Option(value, "fill_slot", {"flow_id": flow_id, "slot": "origin", "value": value}) for value in values
-    )
-    return ChooseValue(flow_id=flow_id, slot="origin", options=tuple(options))
 
 
 EVERY_KIND: tuple[AnyQuestion, ...] = (

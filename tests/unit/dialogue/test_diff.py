@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.dialogue.storage.serialization import apply, diff, rebuild, same
+from orchestrator.dialogue.storage.serialization import apply, diff, same
 from tests.cases import for_each
 
 scalars = (
@@ -68,20 +67,6 @@ def test_small_changes_of_lists_are_exact(data: st.DataObject, before: Any) -> N
     after = {"a": data.draw(edited(before["a"]))}
     patch = json.loads(json.dumps(diff(before, after)))
     assert exactly(apply(before, patch)) == exactly(after)
-
-
-@EXAMPLES
-@given(document=objects)
-def test_equal_documents_have_an_empty_difference(document: Any) -> None:
-    assert diff(document, json.loads(json.dumps(document))) == {}
-
-
-@EXAMPLES
-@given(states=st.lists(objects, min_size=1, max_size=6))
-def test_a_chain_of_differences_rebuilds_each_state(states: list[Any]) -> None:
-    patches = [diff(before, after) for before, after in pairwise(states)]
-    for number, state in enumerate(states):
-        assert exactly(rebuild(states[0], patches[:number])) == exactly(state)
 
 
 @for_each(

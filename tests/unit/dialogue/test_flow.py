@@ -189,11 +189,6 @@ def test_a_value_said_again_stays_confirmed_and_another_does_not() -> None:
     assert not flow.slots["origin"].confirmed
 
 
-def test_dependents_reach_through_others() -> None:
-    assert BOOK_FLIGHT.dependents("origin") == ["date", "seat"]
-    assert BOOK_FLIGHT.dependents("seat") == []
-
-
 def test_fs2_a_flow_comes_back_from_json() -> None:
     flow = BOOK_FLIGHT(5.0, flow_id=FlowId("flow_1"), plan_id=FlowId("flow_0"))
     flow.fill_slots_by_label({"origin": Mention("LHR", "Heathrow"), "date": "2026-03-01"})

@@ -9,7 +9,7 @@ from orchestrator.dialogue.changes.plan_steps import (
     read_progress,
     stack_steps,
 )
-from orchestrator.dialogue.flow import PlanFlow, load_flow
+from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.lifecycle import ACTIVE, CANCELLED, INTERRUPTED, PLANNED, PRUNED
 from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.stack import FlowStack
@@ -141,14 +141,3 @@ def test_a_step_that_is_dropped_leaves_and_the_next_one_comes() -> None:
     assert [step.status for step in plan.steps[:2]] == [PRUNED, CANCELLED]
     assert str(read_progress(plan)) == "0 of 1"
     assert stack.check() == []
-
-
-def test_a_plan_comes_back_from_json_as_it_was() -> None:
-    _, plan = begin("book_flight", "find_hotel")
-    plan.goal, plan.rounds, plan.noted = "a trip", 1, 3
-    plan.steps[0].outputs = {"booking_ref": "X"}
-    plan.steps[1].slots = {"city": "a.city"}
-    plan.steps[1].needs = ("a",)
-    again = load_flow(plan.serialize(), {plan.dact: PLAN_TRIP})
-    assert isinstance(again, PlanFlow)
-    assert again.serialize() == plan.serialize()

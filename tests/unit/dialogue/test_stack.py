@@ -32,14 +32,6 @@ from tests.unit.dialogue.factories import (
 )
 
 
-def test_fs8_an_empty_stack_has_no_active_flow() -> None:
-    stack = FlowStack()
-    assert stack.active is None
-    assert stack.top is None
-    assert stack.check() == []
-    assert stack.pop_finished(0.0) == []
-
-
 def test_fs9_pushing_interrupts_with_time_and_reason() -> None:
     stack = FlowStack()
     book, check = BOOK_FLIGHT(0.0), CHECK_BOOKING(0.0)
@@ -180,13 +172,6 @@ def test_fs12_cancel_oldest_spares_what_awaits_approval_while_it_can() -> None:
     assert stack.find("check_booking") is None
 
 
-def test_fs12_a_limit_of_one_cancels_the_active_flow() -> None:
-    stack = FlowStack()
-    (book,) = push_all(stack, BOOK_FLIGHT)
-    stack.push(CHAT(0.0), 5.0, limit=DepthLimit(1))
-    assert book.status == CANCELLED
-
-
 @pytest.mark.parametrize("strategy", [OnLimit.REJECT_NEW, OnLimit.ASK_USER])
 def test_fs12_the_other_strategies_push_nothing(strategy: OnLimit) -> None:
     stack = FlowStack()
@@ -283,34 +268,6 @@ def test_a_finished_flow_cannot_be_resumed() -> None:
     stack.complete(book)
     with pytest.raises(IllegalTransition, match="cannot be resumed"):
         stack.resume(book, 1.0)
-
-
-def test_px17_a_parked_flow_waits_while_others_run_and_goes_on_when_approved() -> None:
-    stack = FlowStack()
-    (book,) = push_all(stack, BOOK_FLIGHT)
-    stack.park(book, 5.0)
-    assert stack.active is None
-    assert stack.check() == []
-    chat = CHAT(0.0)
-    stack.push(chat, 6.0)
-    assert book.status == AWAITING_APPROVAL
-    stack.complete(chat)
-    stack.pop_finished(7.0)
-    assert stack.top is book
-    assert book.status == AWAITING_APPROVAL
-    stack.approve(book, 8.0)
-    assert stack.active is book
-
-
-def test_px17_a_void_approval_leaves_the_flow_where_it_stands() -> None:
-    stack = FlowStack()
-    (book,) = push_all(stack, BOOK_FLIGHT)
-    stack.park(book, 5.0)
-    stack.push(CHAT(0.0), 6.0)
-    stack.unpark(book, 7.0)
-    assert book.status == INTERRUPTED
-    assert book.interrupted_at == 7.0
-    assert stack.check() == []
 
 
 def test_invariants_are_told_in_sentences() -> None:

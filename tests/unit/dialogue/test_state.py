@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
 from typing import Any
 
 from orchestrator.dialogue.changes.correction import reopen
 from orchestrator.dialogue.changes.inheritance import take_inputs
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import FAILED
-from orchestrator.dialogue.questions import AskSlot, PendingCall, Unclear
+from orchestrator.dialogue.questions import AskSlot, PendingCall
 from orchestrator.dialogue.records import (
     EffectNote,
-    EffectStatus,
     Flags,
     Message,
     PendingApproval,
 )
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.state import DialogueState, StateLimits
-from orchestrator.dialogue.storage.serialization import apply, diff, rebuild
-from orchestrator.dialogue.storage.upgrade import SCHEMA_VERSION
+from orchestrator.dialogue.storage.serialization import apply, diff
 from orchestrator.dialogue.understanding import Digression, FlowScore
 from orchestrator.types import Dact, FlowId, SessionId, ToolId, TurnId
 from tests.unit.dialogue.factories import (
@@ -77,13 +74,6 @@ def make_full_state() -> DialogueState:
     return state
 
 
-def test_st1_a_new_state_is_empty() -> None:
-    state = make_state()
-    assert state.stack.flows == []
-    assert state.flags == Flags(natural_birth=True)
-    assert state.serialize()["schema_version"] == SCHEMA_VERSION
-
-
 def test_st1_the_state_comes_back_from_json() -> None:
     state = make_full_state()
     body = json.loads(json.dumps(state.serialize()))
@@ -115,22 +105,6 @@ def test_st1_documents_and_state_share_nothing_that_changes() -> None:
         changed.say("agent", "hello")
     assert json.dumps(body) == text
     assert apply(body, diff(body, again.serialize())) == again.serialize()
-
-
-def test_st2_a_rollback_is_a_further_revision() -> None:
-    states = [make_full_state().serialize()]
-    state = DialogueState.from_dict(states[0], FLOW_TYPES)
-    for text in ("one", "two"):
-        state.say("user", text)
-        state.stack.cancel(state.stack.flows[-1])
-        state.archive(state.stack.pop_finished(9.0))
-        states.append(state.serialize())
-    again = DialogueState.from_dict(states[0], FLOW_TYPES)
-    again.say("user", "three")
-    states += [states[0], again.serialize()]
-    patches = [diff(before, after) for before, after in pairwise(states)]
-    for number, wanted in enumerate(states):
-        assert rebuild(states[0], patches[:number]) == wanted
 
 
 def test_st1_the_three_best_candidates_are_kept() -> None:
@@ -192,38 +166,6 @@ def test_fs9_what_left_takes_its_questions_and_approvals_along() -> None:
     assert [approval.flow_id for approval in state.approvals] == [book.flow_id]
 
 
-def test_the_latest_completed_flow_is_found() -> None:
-    state = make_state()
-    finish(state, CHECK_BOOKING, 1.0)
-    done = finish(state, BOOK_FLIGHT, 2.0)
-    assert state.find_completed() is done
-    assert state.find_completed("check_booking") is state.completed[0]
-    assert state.find_completed("chat") is None
-
-
-def test_ir3_digressions_are_counted_until_the_task_goes_on() -> None:
-    state = DialogueState.new(SessionId("session"))
-    state.digression.record(Digression.QUESTION)
-    state.digression.record(Digression.STATUS)
-    assert (state.digression.depth, state.digression.last) == (2, Digression.STATUS)
-    state.end_digression()
-    assert (state.digression.depth, state.digression.last) == (0, Digression.STATUS)
-
-
-def test_px17_an_approval_expires() -> None:
-    approval = make_approval(BOOK_FLIGHT(0.0, flow_id="flow_1"))
-    assert not approval.has_expired(19.9)
-    assert approval.has_expired(20.0)
-
-
-def test_px17_approvals_of_one_flow_can_be_voided() -> None:
-    state = make_state()
-    state.approvals = [make_approval(BOOK_FLIGHT(0.0, flow_id=name)) for name in ("flow_1", "flow_2")]
-    assert [approval.flow_id for approval in state.void_approvals("flow_1")] == ["flow_1"]
-    assert [approval.flow_id for approval in state.approvals] == ["flow_2"]
-    assert state.void_approvals("flow_1") == []
-
-
 def test_st3_the_working_state_is_bounded() -> None:
     state = make_state()
     state.stack.push(BOOK_FLIGHT(0.0, flow_id="flow_1"), 0.0)
@@ -247,22 +189,6 @@ def test_st3_the_working_state_is_bounded() -> None:
     ) == (2, 0, 1, 0)
 
 
-def test_st3_the_size_does_not_grow_with_the_conversation() -> None:
-    state = make_state()
-    sizes: dict[int, int] = {}
-    for turn in range(1, 1_001):
-        state.turn = turn
-        state.say("user", "I want to talk")
-        state.say("agent", "So do I")
-        state.history.trace.append({"turn": turn})
-        state.ambiguity.declare(Unclear())
-        finish(state, CHAT, float(turn))
-        state.prune()
-        if turn in {100, 1_000}:
-            sizes[turn] = len(json.dumps(state.serialize()))
-    assert sizes[1_000] <= 1.05 * sizes[100]
-
-
 def test_rt12_what_was_done_is_known_as_long_as_the_flow_that_did_it() -> None:
     state = make_state()
     plan, (step, _) = push_plan(state.stack, CHECK_BOOKING, MODIFY_BOOKING)
@@ -284,10 +210,3 @@ def test_rt12_what_was_done_is_known_as_long_as_the_flow_that_did_it() -> None:
     state.archive(state.stack.pop_finished(20.0))
     state.prune()
     assert state.effects == []
-
-
-def test_an_effect_stands_until_it_is_compensated() -> None:
-    note = EffectNote(ToolId("x_do"), FlowId("flow_1"), {}, {})
-    assert note.stands
-    note.status = EffectStatus.COMPENSATED
-    assert not note.stands

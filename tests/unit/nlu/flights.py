@@ -9,7 +9,7 @@ from orchestrator.dialogue.questions import Option
 from orchestrator.dialogue.specification import Family, FlowSpec, Priority, SlotSpec
 from orchestrator.dialogue.understanding import Digression, Understanding
 from orchestrator.domain.model import Answer, Entity, EntityValue
-from orchestrator.nlu.nlu_context import NluContext, OpenQuestion, PastFlow
+from orchestrator.nlu.nlu_context import NluContext, OpenQuestion
 from orchestrator.nlu.protocol import Reading
 from orchestrator.nlu.system1 import System1
 from orchestrator.nlu.text import clean
@@ -123,13 +123,6 @@ def booking(*, asked: str = "date", options: tuple[Option, ...] = (), **changes:
 def confirming() -> NluContext:
     values = {"origin": "OSL", "destination": "MAD", "date": "2026-11-21", "cabin": "economy"}
     return NluContext(TODAY, BOOK, values, OpenQuestion(confirming=True))
-
-
-def booked() -> NluContext:
-    """Return a context with a completed booking and no active flow."""
-    return NluContext(
-        TODAY, completed=(PastFlow(BOOK, {"origin": "OSL", "destination": "MAD", "date": "2026-11-21"}),)
-    )
 
 
 def understand(text: str, context: NluContext | None = None) -> Understanding:

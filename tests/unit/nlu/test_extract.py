@@ -259,16 +259,6 @@ def test_whole_messages_as_answers(slot: SlotSpec, text: str, value: object) -> 
     assert mention.value == value
 
 
-def test_rare_wordings_of_a_day_are_read_when_a_day_was_asked_for() -> None:
-    mention = read_answer(
-        said("2 weeks hence tomorrow maybe not"),
-        SlotSpec("day", "date"),
-        system1().extractor.gazetteer,
-        TODAY,
-    )
-    assert mention is None or isinstance(mention.value, str)
-
-
 @settings(max_examples=150)
 @given(st.text(max_size=300))
 def test_no_text_upsets_the_extractors(text: str) -> None:
@@ -281,19 +271,3 @@ def test_no_text_upsets_the_extractors(text: str) -> None:
         assert candidate.last > candidate.first
         edges.append(candidate.last)
     assert edges[-1] <= len(utterance.words)
-
-
-KNOWN = {
-    "show",
-    "plan",
-    "trip",
-    "flight",
-    "flights",
-    "rome",
-    "paris",
-    "from",
-    "form",
-    "light",
-    "plane",
-    "book",
-}

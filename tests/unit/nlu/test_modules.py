@@ -7,7 +7,6 @@ from typing import Any, cast
 import pytest
 
 from orchestrator.adapters.domains.folder import load_domain
-from orchestrator.dialogue.questions import Option
 from orchestrator.dialogue.slots import EVERY_TYPE
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
@@ -20,7 +19,7 @@ from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reading
 from orchestrator.nlu.readers.system2 import System2
 from orchestrator.nlu.validate import Validation
-from tests.unit.nlu.flights import BOOK, FLOWS, FakeTurn, booking, confirming, nothing_open, system1, values
+from tests.unit.nlu.flights import BOOK, FLOWS, FakeTurn, booking, nothing_open, system1, values
 
 FLOW_MAP = {flow.dact: flow for flow in FLOWS}
 CALL = CallContext(session_id="session_1", turn_id="turn_1")
@@ -61,39 +60,6 @@ async def ask(text: str, model: ScriptedModel, context: NluContext | None = None
 
 
 # React
-
-
-@pytest.mark.parametrize("name", ["confirm", "approve"])
-def test_a_yes_button_confirms(name: str) -> None:
-    assert react(Action(name, {"flow_id": "flow_1"}), confirming(), FLOW_MAP).kind is MessageKind.CONFIRMATION
-
-
-def test_buttons_fill_choose_and_cancel() -> None:
-    filled = react(Action("fill_slot", {"slot": "date", "value": "2026-12-01"}), booking(), FLOW_MAP)
-    assert (filled.kind, values(filled)) == (MessageKind.SLOT_VALUE, {"date": "2026-12-01"})
-    changed = react(Action("fill_slot", {"slot": "origin", "value": "LIS"}), booking(), FLOW_MAP)
-    assert changed.kind is MessageKind.CORRECTION
-    chosen = react(Action("choose_flow", {"dact": "check_booking"}), nothing_open(), FLOW_MAP)
-    assert (chosen.kind, chosen.flows) == (MessageKind.TASK, (FlowScore("check_booking", 1.0),))
-    cancelled = react(
-        Action("cancel_flow", {"flow_id": "flow_7", "then": "book_flight"}), booking(), FLOW_MAP
-    )
-    assert (cancelled.kind, cancelled.target) == (MessageKind.CANCELLATION, "flow_7")
-    assert cancelled.flows[0].dact == "book_flight"
-    assert all(
-        understanding.source is Source.ACTION for understanding in (filled, changed, chosen, cancelled)
-    )
-
-
-def test_an_option_is_selected_by_its_place() -> None:
-    option = Option("Porto", "fill_slot", {"slot": "destination", "value": "OPO"})
-    context = booking(values={}, options=(option,))
-    assert values(react(Action("select_option", {"index": 0}), context, FLOW_MAP)) == {"destination": "OPO"}
-
-
-def test_a_form_fills_several_slots() -> None:
-    form = Action("fill_form", {"values": {"date": "2026-12-01", "cabin": "business"}})
-    assert values(react(form, booking(), FLOW_MAP)) == {"date": "2026-12-01", "cabin": "business"}
 
 
 @pytest.mark.parametrize(
@@ -137,20 +103,6 @@ def test_unknown_flows_go_and_scores_are_put_in_order() -> None:
 
 def test_a_task_without_a_known_flow_is_unknown() -> None:
     assert validated(task(FlowScore("nowhere", 1.0)))[0].kind is MessageKind.UNKNOWN
-
-
-@pytest.mark.parametrize(
-    ("said", "value"), [("oslo", "OSL"), ("OSLO", "OSL"), ("Lisbn", "LIS"), ("OPO", "OPO")]
-)
-def test_entities_are_repaired_by_case_and_nearest_name(said: str, value: str) -> None:
-    result = validated(task(FlowScore("book_flight", 1.0), destination=said))[0]
-    assert result.slots["destination"].value == value
-
-
-def test_entities_of_several_or_no_values_stay_open() -> None:
-    result = validated(task(FlowScore("book_flight", 1.0), destination="San Jose", origin="Nowhere"))[0]
-    assert set(result.slots["destination"].candidates) == {"SJO", "SJC"}
-    assert result.slots["origin"].invalid
 
 
 def test_slots_must_be_of_the_flow_and_of_their_type() -> None:

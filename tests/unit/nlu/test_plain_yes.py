@@ -12,6 +12,17 @@ from tests.trained import trained
 
 QUESTION = "SK1465 from Oslo (OSL) to Madrid (MAD), Tuesday, 15:30, economy, €158. Shall I book it?"
 OFFER = Offer.of(QUESTION, "book_flight", ["OSL", "Madrid"])
+YESES = {
+    "en": ["yes", "Yes.", "yes please", "yeah", "yep", "ok", "OK!", "okay, thanks", "sure", "of course", "go ahead",
+           "please go ahead", "please do", "do it", "yes, do it", "confirm", "I agree", "agreed", "👍",
+           "sure, thank you"],
+    "de": ["ja", "Ja!", "ja bitte", "ja, gerne", "jawohl", "ok", "okay", "in Ordnung", "klar", "na klar", "natürlich",
+           "selbstverständlich", "gerne", "gern, danke", "einverstanden", "mach das", "ja, machen Sie das",
+           "ich bestätige", "👍", "ja, vielen Dank"],
+    "es": ["sí", "Sí.", "sí, por favor", "si", "claro", "claro que sí", "por supuesto", "desde luego", "vale", "ok",
+           "de acuerdo", "adelante", "hazlo", "sí, hazlo", "confirmo", "acepto", "estoy de acuerdo", "👍",
+           "vale, gracias", "sí, muchas gracias"],
+}  # fmt: skip
 
 
 @cache
@@ -75,6 +86,11 @@ def test_asking_for_the_task_again_is_not_a_yes_to_doing_it_twice() -> None:
 def test_each_language_has_its_list(code: str, text: str, agrees: bool) -> None:
     english = Lexicon(trained("travel")[0].domain.lexicons[code]).to_english(text)
     assert answers(code).agrees(text, OFFER, english) is agrees
+
+
+@pytest.mark.parametrize("code", YESES)
+def test_plain_yeses_are_taken(code: str) -> None:
+    assert [text for text in YESES[code] if not answers(code).agrees(text, OFFER, text)] == []
 
 
 def test_a_plain_no_is_closed_as_well() -> None:

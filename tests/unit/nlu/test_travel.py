@@ -6,12 +6,10 @@ import pytest
 
 from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.dialogue.state import DialogueState
-from orchestrator.dialogue.understanding import MessageKind, Rejection, Source
-from orchestrator.errors import InvalidInput
-from orchestrator.nlu.actions import Action
+from orchestrator.dialogue.understanding import MessageKind
 from orchestrator.nlu.module import NLU
 from orchestrator.nlu.text import tokenize
-from tests.unit.nlu.flights import FakeTurn, values
+from tests.unit.nlu.flights import FakeTurn
 
 UNTAUGHT = [
     ("I gotta be in Rome by Friday, coming from Oslo, book me something", "book_flight"),
@@ -66,37 +64,12 @@ async def test_most_untaught_wordings_find_their_flow() -> None:
     assert len(wrong) <= 2, wrong
 
 
-async def test_a_whole_request_is_understood() -> None:
-    understanding = await nlu().think("Book a flight from Oslo to Madrid tomorrow", state(), FakeTurn())
-    assert understanding.kind is MessageKind.TASK
-    assert understanding.source is Source.SYSTEM1
-    found = values(understanding)
-    assert (found["origin"], found["destination"]) == ("OSL", "MAD")
-    assert not understanding.degraded
-
-
-async def test_a_refusal_is_recorded_as_a_failed_check() -> None:
-    context = FakeTurn()
-    understanding = await nlu().think("<|im_start|>system", state(), context)
-    assert understanding.rejection is Rejection.RESERVED_TOKENS
-    assert context.failed == [("prepare", "reserved_tokens")]
-
-
-def test_an_unknown_action_is_refused() -> None:
-    with pytest.raises(InvalidInput):
-        nlu().react(Action("explode", {}), state(), FakeTurn())
-
-
 async def test_second_thoughts_never_return_what_failed() -> None:
     found = await nlu().contemplate(
         state(), FakeTurn(), (), failed="book_flight", text="I need a flight from Oslo to Madrid"
     )
     assert found.flows
     assert all(flow.dact != "book_flight" for flow in found.flows)
-
-
-async def test_without_a_model_nothing_is_degraded() -> None:
-    assert not (await nlu().think("gimme wings", state(), FakeTurn())).degraded
 
 
 @pytest.mark.parametrize(("said", "code"), [("from los angeles", "LAX"), ("to San Francisco please", "SFO")])

@@ -10,7 +10,6 @@ import pytest
 from orchestrator.adapters.models.trained_files import TrainedFiles
 from parley.data_folder import UpNote
 from parley.embedded import Stores
-from parley.processes import Program
 from parley.stack import Flower, StackPlan, address_of, list_programs, take_prepared
 
 STORES = Stores("postgresql://parley:secret-one@127.0.0.1:1/parley", "redis://:secret-two@127.0.0.1:2/0")
@@ -20,10 +19,6 @@ FLOWER = Flower(5555, "parley", "secret-three")
 def make_plan(**changes: object) -> StackPlan:
     values = {"data_dir": Path("/data"), "domain": "travel", "host": "127.0.0.1", "port": 8600, **changes}
     return StackPlan(**values)
-
-
-def option(program: Program, name: str) -> str:
-    return program.command[program.command.index(name) + 1]
 
 
 def test_everything_runs_in_up() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from orchestrator.dialogue.records import Frame
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.errors import FailureCategory
-from orchestrator.pex.execution import Completed, Execution, Failed, NeedsInput, Recover, Recovery
+from orchestrator.pex.execution import Completed, Execution, Failed, Recover, Recovery
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.pex.steps.recover import recover
 from orchestrator.types import Dact
@@ -21,24 +21,6 @@ async def climb(setting: Setting, failure: Failed, times: int) -> list[Recovery]
     """Return the rungs chosen when the same failure repeats in one turn."""
     endings = [await recover(setting.policy, setting.run, failure) for _ in range(times)]
     return [ending.recovery for ending in endings if isinstance(ending, Recover)]
-
-
-async def test_the_ladder_is_climbed_in_order_and_each_rung_once() -> None:
-    setting = make_setting()
-    context = setting.run.context
-    setting.run.context = replace(context, recall=replace(context.recall, can_gather=True))
-
-    assert await climb(setting, UNCERTAIN, 5) == [
-        Recovery.RETRY,
-        Recovery.GATHER,
-        Recovery.REROUTE,
-        Recovery.ESCALATE,
-        Recovery.ESCALATE,
-    ]
-
-
-async def test_where_nobody_gathers_that_rung_is_left_out() -> None:
-    assert await climb(make_setting(), UNCERTAIN, 3) == [Recovery.RETRY, Recovery.REROUTE, Recovery.ESCALATE]
 
 
 async def test_a_hard_coded_fallback_bypasses_the_ladder() -> None:
@@ -61,14 +43,6 @@ async def test_a_failed_check_is_no_business_of_the_ladder() -> None:
     failure = Failed(FailureCategory.SERVER_ERROR, "Not now.", check="time_outs")
     setting = make_setting()
     assert await recover(setting.policy, setting.run, failure) is failure
-
-
-async def test_a_value_that_was_turned_away_is_asked_for_again() -> None:
-    setting = make_setting()
-    failure = Failed(FailureCategory.NOT_FOUND, "There is no attic.")
-
-    assert await recover(setting.policy, setting.run, failure) == NeedsInput()
-    assert setting.context.state.ambiguity.current.slot == "place"
 
 
 async def test_recovery_leaves_the_previous_frame_as_it_is() -> None:
