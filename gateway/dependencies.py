@@ -12,7 +12,7 @@ from starlette.requests import HTTPConnection
 
 from gateway.auth.authentication import Access
 from gateway.auth.authorization import Owners
-from gateway.flows import KnownFlows
+from internal_flows.catalogue import Catalogue
 from orchestrator.adapters.domains.folder import DomainRegistry
 from orchestrator.adapters.domains.frame_pages import FramePages
 from orchestrator.adapters.event_feed import EventFeed, Leave
@@ -68,11 +68,12 @@ class SessionServices:
 class RunServices:
     """Ports for background runs.
 
-    `notify_workers`: wakes workers. It never raises, because workers also poll for started runs.
+    `catalogue`: returns the flows that clients can start, which workers run. `notify_workers`: wakes workers. It
+    never raises, because workers also poll for started runs.
     """
 
     store: PostgresRuns
-    flows: KnownFlows
+    catalogue: Callable[[], Catalogue]
     load: PostgresLoad
     notify_workers: Callable[[Started], Awaitable[None]]
 

@@ -8,8 +8,7 @@ from fastapi.routing import APIRoute
 
 from gateway.dependencies import Dependencies
 from gateway.middleware.body_limit import LARGER
-from gateway.problems import MEDIA_TYPE
-from gateway.responses.operations import Problem
+from gateway.problems import MEDIA_TYPE, Problem
 from orchestrator.turns.submission import MAX_INPUT_BYTES, NO_NUL
 from orchestrator.types import JsonObject
 
@@ -124,7 +123,7 @@ def _name_what_is_there(document: JsonObject, dependencies: Dependencies | None)
     if dependencies is None:
         return
     domains = dependencies.sessions.domains.names()
-    catalogue = dependencies.runs.flows.catalogue
+    catalogue = dependencies.runs.catalogue()
     schemas = document["components"]["schemas"]
     schemas["NewSession"]["properties"]["domain"]["anyOf"][0]["enum"] = domains
     run = schemas["NewRunBody"]["properties"]

@@ -5,9 +5,11 @@ from http import HTTPStatus
 import orjson
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from pydantic import Field
 from starlette.exceptions import HTTPException
 from starlette.routing import Match, Route
 
+from gateway.schemas import JsonMap, ResponseModel
 from orchestrator.errors import (
     ConfigurationError,
     Forbidden,
@@ -25,6 +27,21 @@ from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import PROBLEMS
 from orchestrator.turns.submission import mistakes_in
 from orchestrator.types import JsonObject
+
+
+class Problem(ResponseModel):
+    """An error, as problem details (RFC 9457). `code` is stable. `detail` is human-readable."""
+
+    type: str = Field(examples=["about:blank"])
+    title: str = Field(examples=["Not Found"])
+    status: int = Field(examples=[404])
+    code: str = Field(examples=["not_found"])
+    detail: str = Field(examples=["Session 'nowhere' not found."])
+    field: str | None = Field(
+        default=None, description="The invalid part of the request, if one caused the error."
+    )
+    errors: list[JsonMap] | None = Field(default=None, description="All errors in a malformed request.")
+
 
 _log = get_logger(__name__)
 

@@ -1,6 +1,7 @@
 import math
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import cache
 
 from gateway.auth.authentication import Access, Rates, TokenReader
 from gateway.auth.binding import requires_callers
@@ -12,24 +13,28 @@ from gateway.dependencies import (
     SessionServices,
     TurnServices,
 )
-from gateway.flows import KnownFlows
+from internal_flows.builtin import FLOWS
+from internal_flows.catalogue import Catalogue, flows_among
+from orchestrator.adapters.domains.code import import_internal_flows
+from orchestrator.adapters.domains.folder import served_folders
 from orchestrator.adapters.domains.frame_pages import FramePages
 from orchestrator.adapters.postgres.status import PostgresStatus
 from orchestrator.adapters.postgres.turns.archive import PostgresArchive, PostgresFeedback
 from orchestrator.adapters.postgres.turns.search import PostgresTurnSearch
 from orchestrator.adapters.redis.worker_registry import WorkerRegistry
 from orchestrator.bootstrap import Ports, make_services, open_ports
+from orchestrator.domain.compile.problems import Problems
 from orchestrator.settings import Settings
 from orchestrator.telemetry import log_signal
 
 
 @asynccontextmanager
 async def open_dependencies(
-    settings: Settings, tokens: TokenReader | None = None, flows: KnownFlows | None = None
+    settings: Settings, tokens: TokenReader | None = None, catalogue: Catalogue | None = None
 ) -> AsyncGenerator[Dependencies]:
     """Open the ports and yield the dependencies, even if the stores don't respond yet.
 
-    `flows`: background flows to use. Default: Parley's own and those of the configured domains.
+    `catalogue`: background flows to use. Default: Parley's own and those of the configured domains.
     """
     async with open_ports(settings, tenant_bound=settings.row_security) as ports:
         yield Dependencies(
@@ -52,7 +57,7 @@ async def open_dependencies(
             ),
             runs=RunServices(
                 store=ports.stores.runs,
-                flows=flows or KnownFlows(settings.domain),
+                catalogue=lambda: catalogue or load_flows(settings.domain),
                 load=ports.stores.load,
                 notify_workers=ports.messages.send_runs,
             ),
@@ -70,6 +75,17 @@ async def open_dependencies(
             webhooks=ports.stores.webhooks,
             access=_access(settings, ports, tokens),
         )
+
+
+@cache
+def load_flows(domain: str) -> Catalogue:
+    """Return the background flows of Parley and of the served domains.
+
+    Flows in invalid files are missing. Workers report the problems with these files. `domain`: value of
+    PARLEY_DOMAIN, which selects the served domains.
+    """
+    own = [import_internal_flows(folder, Problems()) for folder in served_folders(domain)]
+    return Catalogue([*FLOWS, *(flow for names in own for flow in flows_among(names))])
 
 
 def _access(settings: Settings, ports: Ports, tokens: TokenReader | None) -> Access:

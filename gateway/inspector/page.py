@@ -16,7 +16,7 @@ from starlette.types import Scope
 from gateway.dependencies import TheCaller, TheOperations, TheSessions
 from gateway.inspector import repairs, reports
 from gateway.inspector.charts import ChartScript
-from gateway.responses.operations import InspectorFacts
+from gateway.schemas import ResponseModel
 
 STATIC = Path(str(files("gateway.inspector"))) / "static"
 
@@ -48,6 +48,13 @@ HEADERS: Final[Mapping[str, str]] = {
 }
 
 router = APIRouter()
+
+
+class InspectorFacts(ResponseModel):
+    tenant_id: str
+    domains: list[str]
+    default_domain: str
+    flower_url: str | None
 
 
 _VERSION = re.compile(r"[0-9a-f]{32}")

@@ -10,10 +10,12 @@ from functools import cache
 from http import HTTPStatus
 
 from fastapi import APIRouter, Response
+from pydantic import Field, JsonValue
 
 from gateway.dependencies import SessionServices, TheApprovals, TheCaller, TheSessions, TheTurns, TurnServices
-from gateway.parameters import Wait
-from gateway.responses.repairs import Preview, Repaired, Trouble
+from gateway.routes.approvals import Approval
+from gateway.routes.sessions import Effect
+from gateway.schemas import JsonMap, ResponseModel, Wait
 from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.agent import repairs
@@ -50,6 +52,61 @@ from orchestrator.turns.turn import (
 from orchestrator.types import Epoch, JsonObject, SessionId, TurnId, hash_json
 
 router = APIRouter(prefix="/v1/sessions/{session_id}/repairs", tags=["operate"])
+
+
+class Fit(ResponseModel):
+    repair: dict[str, JsonValue]
+    why: str
+
+
+class UnfinishedTurn(ResponseModel):
+    """A queued, running or quarantined turn."""
+
+    turn_id: str
+    seq: int
+    status: TurnStatus
+    attempts: int
+    error: str | None
+
+
+class Trouble(ResponseModel):
+    """A session's problems, unfinished work and applicable repairs."""
+
+    session_id: str
+    epoch: int
+    person: str | None = Field(description="The operator who answers instead of the assistant.")
+    wrong: list[str] = Field(description="Violations of the state's invariants.")
+    flows: list[JsonMap] = Field(description="The stored stack, top last.")
+    effects: list[Effect] = Field(description="The session's side effects, oldest first.")
+    approvals: list[Approval] = Field(description="Pending approvals.")
+    turns: list[UnfinishedTurn]
+    fits: list[Fit] = Field(description="Suggested repairs, to complete and preview.")
+
+
+class Preview(ResponseModel):
+    """The expected result of repairs. `epoch`: the session's epoch, which the repair order must name."""
+
+    session_id: str
+    epoch: int
+    done: list[str] = Field(description="Descriptions of the changes.")
+    told: str | None = Field(description="Message to the user, if any.")
+    refused: list[str] = Field(description="Why the repairs would be rejected.")
+    wrong: list[str] = Field(description="Problems that would remain.")
+    diff: JsonMap = Field(description="Changes to the working state.")
+
+
+class Repaired(ResponseModel):
+    """The result of repairs. `turn_id` is null for repairs that are applied immediately."""
+
+    session_id: str
+    turn_id: str | None
+    status: TurnStatus
+    epoch: int | None
+    done: list[str]
+    reply: str | None
+    by: str
+    why: str
+
 
 _ALONE = "`retry`, `release` and `give_up` can't be combined with other repairs."
 

@@ -11,7 +11,7 @@ from fastapi import APIRouter
 from pydantic import StringConstraints
 
 from gateway.dependencies import TheOperations, TheTenant
-from gateway.responses.common import ResponseModel, documented
+from gateway.schemas import ResponseModel, documented
 from orchestrator.errors import NotFound
 from orchestrator.types import JsonObject, TenantId, is_object
 

@@ -3,13 +3,24 @@ import time
 from http import HTTPStatus
 
 from fastapi import APIRouter
+from pydantic import Field
 
 from gateway.dependencies import TheAccess, TheCaller
-from gateway.responses.operations import Ticket, Whoami
+from gateway.schemas import ResponseModel, response_of
 from orchestrator.errors import Unavailable
 from orchestrator.turns.access import Caller
 
 router = APIRouter(prefix="/v1", tags=["access"])
+
+
+class Whoami(response_of(Caller, without=("credential", "expires_at"))):
+    """The caller as authenticated by the gateway. `known`: false if callers don't authenticate."""
+
+
+class Ticket(ResponseModel):
+    ticket: str = Field(description="Append the ticket to the URL as `?access_token=…`.")
+    expires_in: int = Field(description="Lifetime, in seconds.")
+
 
 TICKET_LIVES_S = 60
 

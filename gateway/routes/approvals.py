@@ -1,15 +1,35 @@
 """List and decide approvals (PX-17)."""
 
+from typing import Annotated, Literal
+
 from fastapi import APIRouter
+from pydantic import ConfigDict, Field, StringConstraints
 
 from gateway.dependencies import TheApprovals, TheCaller, TheTenant, TheTurns
-from gateway.parameters import Limit
-from gateway.request_bodies import ApprovalDecision
-from gateway.responses.approvals import Approval, DecidedApproval
+from gateway.schemas import Limit, response_of
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, Decision, resuming_turn
+from orchestrator.turns.submission import NO_NUL, Identifier, RequestBody
 from orchestrator.types import SessionId
 
 router = APIRouter(prefix="/v1/approvals", tags=["approvals"])
+
+
+class Approval(response_of(ApprovalRecord, without=ApprovalRecord.INTERNAL)):
+    """An approval request. `cause`: why an approval was required. `reason`: the decider's explanation."""
+
+
+class DecidedApproval(Approval):
+    resumed_by: str = Field(description="ID of the turn that continues the flow.")
+
+
+class ApprovalDecision(RequestBody):
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"decision": "grant", "reason": "within the budget"}]}
+    )
+
+    decision: Literal["grant", "deny"]
+    reason: Annotated[str, StringConstraints(max_length=1000, pattern=NO_NUL)] | None = None
+    decided_by: Identifier | None = None
 
 
 @router.get("", response_model=list[Approval])

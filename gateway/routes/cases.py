@@ -1,9 +1,8 @@
 from fastapi import APIRouter
 
 from gateway.dependencies import TheFeedback, TheSessions, TheTenant, TheTurns, TurnServices
-from gateway.responses.common import documented
-from gateway.responses.turns import TestCase
 from gateway.routes.read_models import timed_turn
+from gateway.schemas import ResponseModel, documented
 from orchestrator.adapters.domains.yaml_source import write_items
 from orchestrator.errors import Refused
 from orchestrator.redaction import hide_secrets
@@ -14,6 +13,15 @@ from orchestrator.types import JsonObject, TenantId, TurnId
 _AT_ONCE = 1000
 
 router = APIRouter(prefix="/v1", tags=["operate"])
+
+
+class TestCase(ResponseModel):
+    """A test case for `parley eval`, as a file for a domain's `evaluations/` folder."""
+
+    turn_id: str
+    domain: str
+    name: str
+    yaml: str
 
 
 @router.get("/turns/{turn_id}/case", responses=documented(TestCase))

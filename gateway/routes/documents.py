@@ -2,38 +2,103 @@
 
 from dataclasses import asdict, replace
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from pydantic import ValidationError
+from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 
-from gateway import request_bodies
 from gateway.dependencies import TheMemory, TheRuns, TheSessions, TheTenant
 from gateway.middleware.body_limit import PLAIN_TYPES
-from gateway.parameters import Limit
-from gateway.request_bodies import DocumentBody, DomainName, Title
-from gateway.responses.memory import Document, Passage, Uploaded, WholeDocument
+from gateway.schemas import Limit, ResponseModel, response_of
 from orchestrator.dialogue.records import Label
 from orchestrator.errors import InvalidInput
+from orchestrator.ports.memory import documents as records
 from orchestrator.ports.memory.documents import LONGEST_QUESTION, DocumentRecord, NewDocument, Owned
-from orchestrator.ports.memory.documents import Passage as FoundPassage
 from orchestrator.ports.runs.records import NewRun
-from orchestrator.turns.submission import NO_NUL, Identifier, invalid_input
+from orchestrator.turns.submission import NO_NUL, Identifier, PlainText, RequestBody, invalid_input
 from orchestrator.types import JsonObject, TenantId, UserId
 
 router = APIRouter(prefix="/v1/documents", tags=["memory"])
+
+DomainName = Annotated[str, StringConstraints(max_length=128, pattern=NO_NUL)]
+Title = Annotated[str, StringConstraints(max_length=200, pattern=NO_NUL)]
+
+
+class DocumentBody(RequestBody):
+    """A document for one domain or all domains, and for one user or all users of the tenant."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "title": "Baggage",
+                    "text": "# Baggage\n\nOne cabin bag of up to 8 kg is free.",
+                    "domain": "travel",
+                }
+            ]
+        },
+    )
+
+    text: PlainText
+    title: Title = ""
+    domain: DomainName = ""
+    user_id: Identifier | None = None
+    labels: Annotated[list[Label], Field(max_length=8)] = Field(
+        default_factory=list[Label], description="Labels for sessions that use the document."
+    )
+
+
+DocumentId = Annotated[str, Field(examples=["doc_3f2a91c0d4e5b6a7f8091a2b"])]
+
+
+def _name_status(space: str | None) -> str:
+    return "stored" if space is None else "embedded"
+
+
+class Uploaded(ResponseModel):
+    """An uploaded document. `run_id`: the run that embeds it.
+
+    `created`: false if a document with the same title, text, domain and user already existed.
+    """
+
+    document_id: DocumentId
+    created: bool
+    run_id: str = Field(examples=["run_8c1d"])
+
+
+class Document(response_of(DocumentRecord)):
+    document_id: DocumentId
+    title: str = Field(examples=["Baggage"])
+    domain: str = Field(description="Empty for all domains.", examples=["travel"])
+    user_id: str | None = Field(description="Owner, or null for all users of the tenant.")
+    space: str | None = Field(examples=["hashed-384-1"])
+    status: Annotated[Literal["stored", "embedded"], BeforeValidator(_name_status)] = Field(
+        validation_alias="space", description="`embedded` once semantic search can find the document."
+    )
+
+
+class WholeDocument(Document):
+    text: str
+
+
+class Passage(response_of(records.Passage)):
+    """A search result. `score`: relevance from 0 to 1; higher is better."""
+
 
 EMBED = "embed_documents"  # the background flow that makes an uploaded document searchable
 
 Question = Annotated[str, Query(min_length=1, max_length=LONGEST_QUESTION, pattern=NO_NUL)]
 
+# Refers to definitions in the OpenAPI document.
+_BODY = DocumentBody.model_json_schema(ref_template="#/components/schemas/{model}")
+_BODY.pop("$defs", None)
 # Any plain text is valid, so the schema has no type.
 _TEXT_SCHEMA = {"minLength": 1, "pattern": r"^[^\x00]*[^\x00\s][^\x00]*$"}
 _UPLOAD = {
     "requestBody": {
         "required": True,
         "content": {
-            "application/json": {"schema": request_bodies.schema_of(DocumentBody)},
+            "application/json": {"schema": _BODY},
             "text/markdown": {"schema": _TEXT_SCHEMA, "example": "# Pets\n\nSmall dogs are welcome."},
             "text/plain": {"schema": _TEXT_SCHEMA},
         },
@@ -134,7 +199,7 @@ async def search_documents(
     owned: OwnedInDomain,
     memory: TheMemory,
     limit: Annotated[int, Query(ge=1, le=50)] = 10,
-) -> list[FoundPassage]:
+) -> list[records.Passage]:
     """Find the passages that answer a question, best first."""
     return await memory.context.search(owned, q, limit=limit)
 

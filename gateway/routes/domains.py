@@ -1,11 +1,30 @@
 from fastapi import APIRouter
+from pydantic import Field
 
 from gateway.dependencies import TheSessions
-from gateway.responses.sessions import FlowOutline, SlotOutline
+from gateway.schemas import ResponseModel, optional
+from orchestrator.dialogue.specification import Priority
 from orchestrator.errors import NotFound
 from orchestrator.turns.submission import Identifier
 
 router = APIRouter(prefix="/v1/domains", tags=["sessions"])
+
+
+class SlotOutline(ResponseModel):
+    name: str
+    priority: Priority
+    group: str | None = optional("Group of an elective slot. At least one slot in the group must be filled.")
+
+
+class FlowOutline(ResponseModel):
+    """A flow as declared by its domain."""
+
+    dact: str = Field(examples=["book_flight"])
+    intent: str
+    description: str
+    slots: list[SlotOutline]
+    confirm: bool = Field(description="Whether the user must confirm before a tool with a side effect runs.")
+    tools: list[str]
 
 
 @router.get("/{domain}/flows")

@@ -11,16 +11,26 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from gateway.auth.disclosure import event_for
 from gateway.dependencies import TheAccess, TheCaller, TheSessions, TheTurns, leave_of
-from gateway.parameters import Number
-from gateway.responses import sessions as responses
+from gateway.schemas import JsonMap, Number, ResponseModel, Timestamp, optional
 from orchestrator.errors import Unavailable
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import LISTENERS
 from orchestrator.turns.access import Caller
-from orchestrator.turns.event import Event
+from orchestrator.turns.event import Event as SessionEvent
 from orchestrator.types import JsonObject, SessionId
 
 router = APIRouter(prefix="/v1/sessions", tags=["events"])
+
+
+class Event(ResponseModel):
+    """The data of a server-sent event. `number` is null for live events, which are not stored."""
+
+    type: str
+    turn_id: str | None
+    payload: JsonMap
+    number: int | None
+    at: Timestamp | None = optional("Time when the event was stored.")
+
 
 RECONNECT_AFTER_MS = 1000
 HEARTBEAT_EVERY_S = 15
@@ -46,7 +56,7 @@ _STREAM: JsonObject = {
                 "data": {
                     "type": "string",
                     "contentMediaType": "application/json",
-                    "contentSchema": responses.Event.model_json_schema(),
+                    "contentSchema": Event.model_json_schema(),
                 },
             },
         },
@@ -107,7 +117,9 @@ async def stream_events(
     )
 
 
-async def _messages(caller: Caller, events: AsyncGenerator[Event]) -> AsyncGenerator[ServerSentEvent | bytes]:
+async def _messages(
+    caller: Caller, events: AsyncGenerator[SessionEvent]
+) -> AsyncGenerator[ServerSentEvent | bytes]:
     yield ServerSentEvent(comment="listening", retry=RECONNECT_AFTER_MS, sep="\n")
     async with aclosing(events):
         try:
@@ -120,8 +132,8 @@ async def _messages(caller: Caller, events: AsyncGenerator[Event]) -> AsyncGener
             _log.warning("An event stream was closed.", error=error)
 
 
-def _message(event: Event) -> bytes:
-    body = responses.Event.model_validate(event).model_dump_json().encode()
+def _message(event: SessionEvent) -> bytes:
+    body = Event.model_validate(event).model_dump_json().encode()
     lines = [b"event: " + event.type.encode(), b"data: " + body]
     if event.number is not None:
         lines.insert(0, b"id: %d" % event.number)

@@ -1,13 +1,25 @@
 """Liveness and readiness probes (RT-24)."""
 
+from typing import Literal
+
 from fastapi import APIRouter, Response
+from pydantic import Field
 
 from gateway.dependencies import TheOperations
 from gateway.problems import problem
-from gateway.responses.operations import Alive, Ready
+from gateway.schemas import ResponseModel
 from orchestrator.errors import Unavailable
 
 router = APIRouter(prefix="/health", tags=["operate"])
+
+
+class Alive(ResponseModel):
+    status: Literal["live"]
+
+
+class Ready(ResponseModel):
+    status: Literal["ready"]
+    off: list[str] = Field(description="Problems that disabled background flows or scheduled jobs.")
 
 
 @router.get("/live")

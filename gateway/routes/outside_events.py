@@ -1,23 +1,23 @@
 """Outside events and reminders, which start flows without a user message (RT-31)."""
 
 from http import HTTPStatus
-from typing import Annotated
 
-from fastapi import APIRouter, Header
+from fastapi import APIRouter
 from pydantic import AwareDatetime
 
 from gateway.dependencies import TheSessions, TheTenant, TheTurns
-from gateway.parameters import Limit
-from gateway.responses.events import ScheduledEvent
+from gateway.schemas import KeyHeader, Limit, response_of
 from orchestrator.errors import Refused
+from orchestrator.turns import scheduled as records
 from orchestrator.turns.scheduled import EventRequest, require_known_event
-from orchestrator.turns.scheduled import ScheduledEvent as Scheduled
 from orchestrator.turns.submission import Identifier, RequestBody
 from orchestrator.types import SessionId
 
 router = APIRouter(prefix="/v1/sessions/{session_id}/events", tags=["events"])
 
-KeyHeader = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=255)]
+
+class ScheduledEvent(response_of(records.ScheduledEvent, without=records.ScheduledEvent.INTERNAL)):
+    """An outside event or reminder. `turn_id`: the turn that handles it, or null before delivery."""
 
 
 class NewTime(RequestBody):
@@ -32,7 +32,7 @@ async def send_event(
     sessions: TheSessions,
     tenant: TheTenant,
     key: KeyHeader = None,
-) -> Scheduled:
+) -> records.ScheduledEvent:
     """Start the flow that handles the event, now or at `not_before`.
 
     A request with the same idempotency key returns the first event.
@@ -47,7 +47,7 @@ async def send_event(
 @router.get("/scheduled", response_model=list[ScheduledEvent])
 async def list_scheduled_events(
     session_id: SessionId, turns: TheTurns, sessions: TheSessions, tenant: TheTenant, limit: Limit = 100
-) -> list[Scheduled]:
+) -> list[records.ScheduledEvent]:
     """List outside events and reminders: scheduled events first, then delivered and canceled events."""
     await sessions.store.get(tenant, session_id)  # raises NotFound
     return await turns.scheduled.of_session(tenant, session_id, limit=limit)
@@ -56,7 +56,7 @@ async def list_scheduled_events(
 @router.put("/{event_id}", response_model=ScheduledEvent)
 async def move_event(
     session_id: SessionId, event_id: Identifier, body: NewTime, turns: TheTurns, tenant: TheTenant
-) -> Scheduled:
+) -> records.ScheduledEvent:
     """Change an event's due time. Returns 409 if the event was delivered or canceled."""
     return await turns.move(tenant, session_id, event_id, body.not_before)
 
@@ -64,6 +64,6 @@ async def move_event(
 @router.delete("/{event_id}", response_model=ScheduledEvent)
 async def cancel_event(
     session_id: SessionId, event_id: Identifier, turns: TheTurns, tenant: TheTenant
-) -> Scheduled:
+) -> records.ScheduledEvent:
     """Cancel an event, and its turn if the turn hasn't started. If the turn has started, the event is unchanged."""
     return await turns.scheduled.cancel(tenant, session_id, event_id)

@@ -7,22 +7,67 @@ from typing import Annotated
 from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import Field, JsonValue
 
 from gateway.auth.disclosure import turn_for
 from gateway.auth.rate_limits import count_failure
 from gateway.dependencies import SessionServices, TheAccess, TheCaller, TheSessions, TheTenant, TheTurns
-from gateway.parameters import Before, Limit
-from gateway.responses.common import documented, format_time
-from gateway.responses.sessions import Frame, FramePage, JournalStep, Note
-from gateway.responses.turns import TimedTurn
+from gateway.routes.turns import JournalStep, Turn
+from gateway.schemas import Before, JsonMap, Limit, ResponseModel, Timestamp, documented, format_time
 from orchestrator.domain.export_links import read_link
 from orchestrator.errors import NotFound
 from orchestrator.ports.access import acting_tenant
 from orchestrator.ports.memory.scratchpad import EntryKind
-from orchestrator.turns.turn import TurnRecord, TurnStatus, turn_object
+from orchestrator.turns.turn import TurnKind, TurnRecord, TurnStatus, turn_object
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
 router = APIRouter(prefix="/v1", tags=["sessions"])
+
+
+class TimedTurn(Turn):
+    kind: TurnKind
+    action: JsonMap | None = Field(description="The clicked action, if there is no text.")
+    attempts: int
+    accepted_at: Timestamp | None
+    started_at: Timestamp | None
+    finished_at: Timestamp | None
+    waited_ms: float | None
+    ran_ms: float | None
+
+
+class Frame(ResponseModel):
+    frame_id: str
+    flow_id: str
+    turn_id: str
+    display_type: str
+    display_name: str
+    data: JsonValue
+    source: list[str]
+    table_id: str | None
+    rows: int | None
+    at: Timestamp
+
+
+class FramePage(ResponseModel):
+    frame_id: str
+    page: int
+    pages: int
+    row_count: int
+    rows: list[JsonValue]
+
+
+class Note(ResponseModel):
+    entry_id: str
+    flow: str
+    origin: str
+    kind: EntryKind
+    text: str | None
+    data: JsonValue
+    epoch: int
+    labels: list[str]
+    at: float
+
+
 _FILE = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
 
@@ -82,15 +127,7 @@ async def read_frame_page(
     """Return a page of a frame's table. Pages are numbered from 1. The block's `page_rows` sets the rows per page."""
     session = await sessions.store.get(tenant, session_id)
     frame = await sessions.archive.frame(tenant, session_id, frame_id)
-    return await sessions.pages.page(
-        frame,
-        number,
-        domain=session.domain,
-        tenant_id=tenant,
-        session_id=session.root or session_id,
-        user_id=session.user_id,
-        now=time.time(),
-    )
+    return await sessions.pages.page(session, frame, number)
 
 
 @router.get(
@@ -132,14 +169,7 @@ async def _find_export(
     sessions: SessionServices, tenant: TenantId, session_id: SessionId, export_id: str
 ) -> JsonObject:
     session = await sessions.store.get(tenant, session_id)
-    return await sessions.pages.export(
-        export_id,
-        domain=session.domain,
-        tenant_id=tenant,
-        session_id=session.root or session_id,
-        user_id=session.user_id,
-        now=time.time(),
-    )
+    return await sessions.pages.export(session, export_id)
 
 
 def _as_file(found: JsonObject) -> Response:

@@ -5,17 +5,89 @@ from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import APIRouter, Query
+from pydantic import ConfigDict, Field, WithJsonSchema
+from pydantic.config import JsonDict
 
 from gateway.dependencies import TheRuns, TheSessions, TheTenant
-from gateway.parameters import Limit
-from gateway.request_bodies import NewRunBody
-from gateway.responses.runs import Backlog, Run, RunInChain, RunItem, StartedRun
+from gateway.schemas import ABSENT, GIVEN, Limit, ResponseModel, response_of
 from internal_flows.start_request import read_start
+from orchestrator.adapters.postgres.status import SessionBacklog
 from orchestrator.ports.runs.records import ItemRecord, RunRecord
 from orchestrator.ports.runs.status import RunStatus
+from orchestrator.turns.submission import AnyJson, Identifier, RequestBody
 from orchestrator.types import JsonObject, SessionId
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
+
+
+_OPTIONS: JsonDict = {
+    "type": "object",
+    "properties": {
+        "model": {"type": ["string", "null"]},
+        "concurrency": {"type": "integer", "minimum": 1},
+        "timeout_s": {"type": "number", "exclusiveMinimum": 0, "maximum": 3600},
+    },
+    "additionalProperties": False,
+}
+
+
+class NewRunBody(RequestBody):
+    """A request to start either a flow or all flows of a trigger, optionally for a session."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [
+                {"required": ["flow"], "properties": {"flow": GIVEN, "trigger": ABSENT}},
+                {
+                    "required": ["trigger"],
+                    "properties": {
+                        "trigger": GIVEN,
+                        "flow": ABSENT,
+                        "inputs": {"maxItems": 0},
+                        "options": {"maxProperties": 0},
+                    },
+                },
+            ],
+            "examples": [{"flow": "summarize_session", "session_id": "session_1"}],
+        }
+    )
+
+    flow: Identifier | None = None
+    trigger: Identifier | None = None
+    session_id: Identifier | None = None
+    inputs: Annotated[list[AnyJson], Field(max_length=100_000, default_factory=list[AnyJson])]
+    options: Annotated[dict[str, AnyJson], WithJsonSchema(_OPTIONS)] = Field(
+        default_factory=dict[str, AnyJson]
+    )
+    parameters: dict[str, AnyJson] = Field(default_factory=dict[str, AnyJson])
+
+
+class Run(response_of(RunRecord)):
+    """A background run. `reason`: why it was skipped or blocked. `error`: why it failed."""
+
+
+class RunInChain(Run):
+    chain: list[str]
+
+
+class Backlog(ResponseModel):
+    """The background runs that are due but not started, by session.
+
+    `turn_wait_s`: 95th percentile of the time that recent turns waited for a worker, in seconds.
+    """
+
+    turn_wait_s: float
+    sessions: list[SessionBacklog]
+
+
+class StartedRun(ResponseModel):
+    run_id: str | None = Field(description="ID of the flow's run, or null if a trigger was given.")
+    runs: dict[str, str] = Field(description="Run IDs by flow name.")
+    joined: bool = Field(default=False, description="Whether the runs already existed.")
+
+
+class RunItem(response_of(ItemRecord)):
+    """An item of a run. `reason`: why it was skipped. `error`: why it failed."""
 
 
 @router.post("", status_code=HTTPStatus.ACCEPTED)
@@ -27,7 +99,7 @@ async def start_run(body: NewRunBody, runs: TheRuns, sessions: TheSessions, tena
     session_id = None if body.session_id is None else SessionId(body.session_id)
     if session_id is not None:
         await sessions.store.get(tenant, session_id)
-    nodes = read_start({**body.model_dump(), "tenant_id": tenant}, runs.flows.catalogue)
+    nodes = read_start({**body.model_dump(), "tenant_id": tenant}, runs.catalogue())
     started = await runs.start(nodes)
     run_id = None if body.flow is None else started.runs[body.flow]
     return StartedRun(run_id=run_id, runs=started.runs, joined=started.joined)

@@ -1,24 +1,144 @@
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints
 
 from gateway.auth.disclosure import history_for
 from gateway.dependencies import SessionServices, TheCaller, TheSessions, TheTenant, TheTurns, TurnServices
-from gateway.parameters import AtEpoch, Before, Limit
-from gateway.request_bodies import Branch, NewSession, Rollback
-from gateway.responses.common import documented
-from gateway.responses.sessions import Comparison, Effect, Plan, Session, State, Utterance
+from gateway.routes.webhooks import WebAddress
+from gateway.schemas import (
+    AtEpoch,
+    Before,
+    JsonMap,
+    Limit,
+    ResponseModel,
+    Timestamp,
+    documented,
+    optional,
+    response_of,
+)
 from orchestrator.errors import Forbidden, NotFound
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.journeys import Journey, Stretch, compare
 from orchestrator.turns.plan import plan_in
-from orchestrator.turns.submission import Identifier
-from orchestrator.turns.turn import SessionRecord, TurnRecord
+from orchestrator.turns.submission import Identifier, LocaleTag, RequestBody, Timezone
+from orchestrator.turns.turn import IfBusy, SessionRecord, TurnRecord
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
+
+
+class NewSession(RequestBody):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"domain": "travel", "user_id": "ada"}]})
+
+    domain: Annotated[str, StringConstraints(min_length=1, max_length=128)] | None = None
+    session_id: Identifier | None = None
+    user_id: Identifier | None = None
+    tenant_id: Identifier | None = None
+    if_busy: IfBusy | None = None
+    """The rule for turns that arrive while another turn is running. Default: the domain's rule."""
+    webhook: WebAddress | None = None
+    timezone: Timezone | None = None
+    """The user's IANA time zone. Default: the time zone of the user's last session, or of the domain."""
+    locale: LocaleTag | None = None
+    """The user's locale, for example ``de-DE``. Default: the locale of the user's last session, or of the domain."""
+
+
+class Rollback(RequestBody):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"epoch": 3}]})
+
+    epoch: Annotated[int, Field(ge=0, le=2**53)]
+
+
+class Branch(RequestBody):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"epoch": 3}]})
+
+    epoch: Annotated[int, Field(ge=0, le=2**53)] | None = None
+    """The epoch to fork at. Default: the current epoch."""
+    session_id: Identifier | None = None
+
+
+def _name_status(closed: bool) -> str:
+    return "closed" if closed else "open"
+
+
+def _data_of(result: Any) -> Any:
+    return None if result is None else result.get("data")
+
+
+class Utterance(ResponseModel):
+    turn_id: str
+    seq: int
+    role: Literal["user", "agent", "system", "operator"]
+    form: str
+    content: str
+    at: Timestamp
+
+
+class Session(response_of(SessionRecord, without=("closed",))):
+    status: Annotated[Literal["open", "closed"], BeforeValidator(_name_status)] = Field(
+        validation_alias="closed"
+    )
+    timezone: str | None = optional("The user's time zone. Default: the domain's time zone.")
+    locale: str | None = optional("The user's locale. Default: the domain's locale.")
+    state: JsonMap | None = optional("The working state; only when reading one session.")
+    title: str | None = optional("The beginning of the first message; only in lists.")
+    parent: str | None = optional("ID of the session that this one was forked from.")
+    parent_epoch: int | None = optional("Version of the parent at the fork.")
+    root: str | None = optional("For a fork, the ID of the session at the root of its lineage.")
+    plan: JsonMap | None = optional("The plan at the version `at`; only with `at`.")
+    history: list[Utterance] | None = optional("The messages up to the version `at`; only with `at`.")
+
+
+class State(ResponseModel):
+    epoch: int
+    state: JsonMap | None
+
+
+class Effect(response_of(LedgerEntry, without=("session_id", "step_key"))):
+    """A side effect in the ledger. `at`: the time of its last change."""
+
+    result: Annotated[JsonValue, BeforeValidator(_data_of)]
+    of_session: str | None = optional(
+        "For a fork, the ID of the session from which it inherited the side effect."
+    )
+
+
+class ComparedTurns(ResponseModel):
+    """Turns at the same position after two sessions diverged. A side is null if its session has fewer turns."""
+
+    left: JsonMap | None
+    right: JsonMap | None
+    differs: list[str] = Field(examples=[["said", "tools"]])
+
+
+class Comparison(ResponseModel):
+    left: str
+    right: str
+    common: JsonMap | None = Field(
+        description="The last version that both sessions share, with its session ID, or null if there is none.",
+        examples=[{"session_id": "session_1", "epoch": 3}],
+    )
+    turns: list[ComparedTurns]
+    effects: dict[Literal["left", "right"], list[JsonMap]] = Field(
+        description="Side effects in only one of the two ledgers, by side."
+    )
+
+
+class Plan(ResponseModel):
+    plan_id: str
+    dact: str
+    goal: str
+    state: str
+    reason: str | None
+    revision: int
+    turn_id: str
+    at: Timestamp
+    steps: list[JsonMap]
+    revisions: list[JsonMap]
+
 
 MOST_COMPARED = 1000
 """Maximum number of turns, and of side effects, to compare per session."""

@@ -8,25 +8,76 @@ import asyncio
 import json
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import orjson
 from fastapi import APIRouter, Query, WebSocket, WebSocketDisconnect, status
-from pydantic import ValidationError
+from pydantic import BeforeValidator, ValidationError, model_validator
 
 from gateway.auth.rate_limits import count_request
 from gateway.dependencies import Dependencies, TheCaller, TheDependencies, leave_of
-from gateway.request_bodies import SocketMessage
 from orchestrator.errors import InvalidInput, NotFound, ParleyError, Unavailable
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import LISTENERS
 from orchestrator.turns.access import Caller
 from orchestrator.turns.event import ENDINGS, TOKEN, Event
-from orchestrator.turns.submission import invalid_input, require_bounded
-from orchestrator.turns.turn import FINISHED, TurnRecord
+from orchestrator.turns.submission import (
+    Action,
+    IdempotencyKey,
+    Identifier,
+    LocaleTag,
+    PlainText,
+    RequestBody,
+    Timezone,
+    TurnRequest,
+    invalid_input,
+    require_bounded,
+)
+from orchestrator.turns.turn import FINISHED, IfBusy, TurnRecord
 from orchestrator.types import JsonObject, SessionId, TurnId
 
 router = APIRouter(prefix="/v1/sessions", tags=["events"])
+
+
+def _name_alone(action: Any) -> Any:
+    return {"name": action} if isinstance(action, str) else action
+
+
+class SocketMessage(RequestBody):
+    """A client's WebSocket message, with at least one of `currentMessage`, `dialogueAct` and `lastAction`.
+
+    `dialogueAct`: name of a flow to start. `lastAction`: the action that the user clicked.
+    """
+
+    currentMessage: PlainText | None = None  # noqa: N815  # the name is public API
+    dialogueAct: Identifier | None = None  # noqa: N815
+    lastAction: Annotated[Action, BeforeValidator(_name_alone)] | None = None  # noqa: N815
+    conversation_id: str | None = None
+    idempotency_key: IdempotencyKey | None = None
+    if_busy: IfBusy | None = None
+    timezone: Timezone | None = None
+    locale: LocaleTag | None = None
+
+    @model_validator(mode="after")
+    def _something_to_do(self) -> Self:
+        if self.currentMessage is None and self.dialogueAct is None and self.lastAction is None:
+            raise ValueError("requires currentMessage, lastAction or dialogueAct")
+        return self
+
+    def turn_request(self) -> TurnRequest:
+        """Return a turn with the text or, if there is no text, with the action or dialogue act."""
+        text, action = self.currentMessage, None
+        if text is None:
+            action = self.lastAction or Action(name="start_flow", payload={"dact": self.dialogueAct})
+        return TurnRequest(
+            text=text,
+            action=action,
+            idempotency_key=self.idempotency_key,
+            if_busy=self.if_busy,
+            timezone=self.timezone,
+            locale=self.locale,
+        )
+
 
 NO_SUCH_SESSION = 4404
 TRY_AGAIN_LATER = 1013

@@ -2,15 +2,79 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Query
+from pydantic import Field
 
 from gateway.dependencies import TheCaller, TheTurns
-from gateway.responses.turns import DayOfTurns, FoundTurn, FoundTurns, TurnsOfUser
+from gateway.schemas import ResponseModel, Timestamp
 from orchestrator.errors import InvalidInput
 from orchestrator.turns.search import TurnFilter
 from orchestrator.turns.submission import NO_NUL
+from orchestrator.turns.turn import TurnKind, TurnStatus
 from orchestrator.types import TurnId, UserId
 
 router = APIRouter(prefix="/v1/turns", tags=["turns"])
+
+
+class FoundTurn(ResponseModel):
+    """A turn found by a search, with quality indicators."""
+
+    turn_id: str
+    session_id: str
+    seq: int
+    user_id: str | None
+    domain: str
+    kind: TurnKind
+    status: TurnStatus
+    said: str | None
+    action: str | None = Field(description="Name of the clicked action, if there is no text.")
+    reply: str | None
+    error: str | None
+    accepted_at: Timestamp
+    ran_ms: float | None
+    failed: bool = Field(description="Whether the turn ended with an error or an apology.")
+    not_understood: bool
+    rated_down: bool
+    refused_by: str | None = Field(description="The budget that refused a model call.", examples=["user_day"])
+    tokens: int
+    cost_micros: int = Field(description="Cost of the turn's model calls, in millionths of a US dollar.")
+
+
+class FoundTurns(ResponseModel):
+    turns: list[FoundTurn]
+    next: str | None = Field(description="Value of `before` for the next page, or null if there is none.")
+
+
+class DayOfTurns(ResponseModel):
+    """Metrics for one day. `median_ms`: median time from a turn's start to its end, in milliseconds.
+
+    `over_budget`: turns in which a budget refused a model call. `cost_micros`: cost of model calls, in
+    millionths of a US dollar.
+    """
+
+    day: str = Field(examples=["2026-01-31"])
+    turns: int
+    failed: int
+    not_understood: int
+    rated_down: int
+    over_budget: int
+    median_ms: float | None
+    tokens: int
+    cost_micros: int
+
+
+class TurnsOfUser(ResponseModel):
+    """Metrics for one user, or for all sessions without a user.
+
+    `cost_micros`: cost of model calls, in millionths of a US dollar.
+    """
+
+    user_id: str | None
+    turns: int
+    failed: int
+    over_budget: int = Field(description="Turns in which a budget refused a model call.")
+    tokens: int
+    cost_micros: int
+
 
 MOST_WORDS = 8
 Days = Annotated[int, Query(ge=1, le=90, description="Number of days to search, back from now.")]

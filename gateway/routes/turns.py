@@ -1,22 +1,114 @@
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Query, Response
+from pydantic import Field
 
 from gateway.auth.disclosure import turn_for
 from gateway.dependencies import TheCaller, TheSessions, TheTenant, TheTurns
-from gateway.parameters import Limit, Wait
-from gateway.responses.common import documented, format_time
-from gateway.responses.turns import Receipt, Turn, TurnJournal
+from gateway.schemas import (
+    JsonMap,
+    KeyHeader,
+    Limit,
+    ResponseModel,
+    Timestamp,
+    Wait,
+    documented,
+    format_time,
+    optional,
+    response_of,
+)
 from orchestrator.errors import Refused
+from orchestrator.telemetry import SignalType
+from orchestrator.turns import turn as records
 from orchestrator.turns.repair import RepairOrder, Retry
+from orchestrator.turns.step import StepStatus
 from orchestrator.turns.submission import NO_NUL, TurnRequest
 from orchestrator.turns.turn import FINISHED, TurnStatus, turn_object
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
 router = APIRouter(prefix="/v1", tags=["turns"])
 
-KeyHeader = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=255)]
+
+class Receipt(response_of(records.Receipt, without=("session_id", "repeated"))):
+    """The receipt for an accepted turn. Parley has stored the turn and will answer it."""
+
+
+class StackedFlow(ResponseModel):
+    dact: str = Field(examples=["book_flight"])
+    state: str = Field(examples=["Active"])
+    reason: str | None
+    slots: JsonMap = Field(examples=[{"origin": "OSL", "destination": "MAD"}])
+
+
+class ToolCall(ResponseModel):
+    tool_id: str
+    arguments: JsonMap
+    status: str
+
+
+class Turn(ResponseModel):
+    """A turn. Members are null or empty while their values are unknown."""
+
+    session_id: str = Field(examples=["session_1"])
+    turn_id: str = Field(examples=["turn_1"])
+    seq: int
+    epoch: int | None
+    status: TurnStatus
+    text: str | None = Field(examples=["Book a flight from Oslo to Madrid"])
+    reply: str | None = Field(examples=["What day?"])
+    flows: list[StackedFlow]
+    completed: list[str]
+    tools: list[ToolCall]
+    frames: list[JsonMap] = Field(description="Blocks displayed with the reply, in order.")
+    frame: JsonMap | None = Field(description="The last item in `frames`, or null if there are none.")
+    actions: list[JsonMap]
+    interaction: JsonMap = Field(
+        description="Kind and details of the open question.", examples=[{"kind": "none"}]
+    )
+    code_snippet: JsonMap | None
+    properties: JsonMap = Field(
+        description="Provenance of the reply.",
+        examples=[{"templates": ["book_flight"], "naturalized": False, "streamed": False}],
+    )
+    ambiguity: JsonMap | None = Field(examples=[{"level": "specific", "slot": "date", "flow_id": "flow_1"}])
+    flags: JsonMap = Field(examples=[{"keep_going": False}])
+    duration_ms: float | None = Field(examples=[2.1])
+    error: str | None = optional("Why the turn failed.")
+
+
+class JournalStep(ResponseModel):
+    turn_id: str
+    key: str
+    kind: str
+    status: StepStatus
+    request_hash: str
+    duration_ms: float | None = Field(description="Duration of the call, or null until it ends.")
+    at: Timestamp
+
+
+class TurnSignal(ResponseModel):
+    """An observation about a turn. `payload` depends on `type`."""
+
+    id: str
+    source: str
+    type: SignalType
+    time: Timestamp
+    flow_id: str | None = optional("ID of the flow that the signal concerns.")
+    prompt_version: str | None = optional("Version of the prompt that the signal concerns.")
+    payload: JsonMap
+
+
+class TurnJournal(ResponseModel):
+    """A turn's journal. `steps` are ordered by last write, and `signals` by time."""
+
+    turn_id: str
+    session_id: str
+    status: TurnStatus
+    started_at: Timestamp | None
+    finished_at: Timestamp | None
+    steps: list[JournalStep]
+    signals: list[TurnSignal]
 
 
 @router.post(

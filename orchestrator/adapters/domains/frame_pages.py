@@ -5,6 +5,7 @@ and the exports (`domain.services.Exporting`).
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
@@ -15,7 +16,8 @@ from orchestrator.dialogue.storage.serialization import load
 from orchestrator.dialogue.tables import ShownTable
 from orchestrator.domain.services import Exporting, Paged, ToolCall
 from orchestrator.errors import FailureCategory, NotFound, ToolFailure, Unavailable
-from orchestrator.types import JsonObject, SessionId, TenantId, UserId
+from orchestrator.turns.turn import SessionRecord
+from orchestrator.types import JsonObject, TenantId
 
 MakeServices: TypeAlias = Callable[[LoadedDomain], Callable[[TenantId], Mapping[str, object]]]
 
@@ -29,24 +31,14 @@ class FramePages:
         self._loaded: dict[str, tuple[LoadedDomain, Callable[[TenantId], Mapping[str, object]]]] = {}
         self._loading = asyncio.Lock()
 
-    async def page(
-        self,
-        frame: JsonObject,
-        number: int,
-        *,
-        domain: str,
-        tenant_id: TenantId,
-        session_id: SessionId,
-        user_id: UserId | None,
-        now: float,
-    ) -> JsonObject:
+    async def page(self, session: SessionRecord, frame: JsonObject, number: int) -> JsonObject:
         """Return page `number` (from 1) of a frame's rows: ``{frame_id, page, pages, row_count, rows}``.
 
         Raises:
             NotFound: the frame has no rows, or its table or the page doesn't exist.
             Unavailable: the domain's service failed.
         """
-        loaded, make = await self._load(domain)
+        loaded, make = await self._load(session.domain)
         shown = load(Frame, frame)
         table = ShownTable.of(shown, loaded.domain.config.generation.page_rows)
         if table is None:
@@ -57,11 +49,11 @@ class FramePages:
             page = table.turn_to(number)
             counts = {"page": number, "pages": page.pages, "row_count": page.rows}
             return {"frame_id": page.frame_id, **counts, "rows": page.cut(frame["data"])}
-        services = make(tenant_id).values()
+        services = make(session.tenant_id).values()
         service = next((one for one in services if isinstance(one, Paged)), None)
         if service is None:
             raise NotFound("table", table.table_id)
-        call = ToolCall(f"page:{frame['frame_id']}:{number}", session_id, user_id, tenant_id, now)
+        call = _make_call(f"page:{frame['frame_id']}:{number}", session)
         try:
             found = await service.page(table.table_id, number, call)
         except ToolFailure as failure:
@@ -71,28 +63,19 @@ class FramePages:
         members = ("page", "pages", "row_count", "rows")
         return {"frame_id": frame["frame_id"], **{name: found[name] for name in members}}
 
-    async def export(
-        self,
-        export_id: str,
-        *,
-        domain: str,
-        tenant_id: TenantId,
-        session_id: SessionId,
-        user_id: UserId | None,
-        now: float,
-    ) -> JsonObject:
+    async def export(self, session: SessionRecord, export_id: str) -> JsonObject:
         """Return a session's export: ``{name, format, text, key}``.
 
         Raises:
             NotFound: the export doesn't exist or belongs to another caller.
             Unavailable: the domain's service failed.
         """
-        _, make = await self._load(domain)
-        services = make(tenant_id).values()
+        _, make = await self._load(session.domain)
+        services = make(session.tenant_id).values()
         service = next((one for one in services if isinstance(one, Exporting)), None)
         if service is None:
             raise NotFound("export", export_id)
-        call = ToolCall(f"export:{export_id}", session_id, user_id, tenant_id, now)
+        call = _make_call(f"export:{export_id}", session)
         try:
             return await service.document(export_id, call)
         except ToolFailure as failure:
@@ -107,6 +90,11 @@ class FramePages:
                     loaded = await run_in_thread(load_domain, self._domains.place(domain))
                     self._loaded[domain] = loaded, self._make_services(loaded)
         return self._loaded[domain]
+
+
+def _make_call(key: str, session: SessionRecord) -> ToolCall:
+    home = session.root or session.session_id
+    return ToolCall(key, home, session.user_id, session.tenant_id, time.time())
 
 
 def _no_page(number: int) -> NotFound:

@@ -7,7 +7,6 @@ import sys
 import uvicorn
 
 from gateway.app import create_app
-from gateway.flows import KnownFlows
 from gateway.wiring import open_dependencies
 from orchestrator.settings import load_settings
 from tests.contract.internal.flows import make_catalogue
@@ -15,9 +14,12 @@ from tests.contract.internal.flows import make_catalogue
 
 def serve(host: str, port: int) -> None:
     settings = load_settings()
-    flows = KnownFlows(settings.domain, make_catalogue())
+    flows = make_catalogue()
     uvicorn.run(
-        create_app(lambda: open_dependencies(settings, flows=flows)), host=host, port=port, access_log=False
+        create_app(lambda: open_dependencies(settings, catalogue=flows)),
+        host=host,
+        port=port,
+        access_log=False,
     )
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.responses.operations import Ready
-from gateway.routes.health import ready
+from gateway.routes.health import Ready, ready
 from gateway.wiring import open_dependencies
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns

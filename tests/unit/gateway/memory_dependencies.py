@@ -21,7 +21,7 @@ from gateway.dependencies import (
     SessionServices,
     TurnServices,
 )
-from gateway.flows import KnownFlows
+from gateway.wiring import load_flows
 from orchestrator.adapters.domains.folder import DomainRegistry
 from orchestrator.adapters.domains.frame_pages import FramePages
 from orchestrator.adapters.event_feed import EventFeed, TurnWaiter
@@ -96,7 +96,7 @@ def make_dependencies(store: MemoryStore, **others: Any) -> Dependencies:
         ),
         runs=RunServices(
             store=parts["runs"],
-            flows=KnownFlows("travel"),
+            catalogue=lambda: load_flows("travel"),
             load=PostgresLoad(Database(NOWHERE)),
             notify_workers=parts["notify_workers"],
         ),

@@ -1,11 +1,30 @@
+"""Types that parameters, request bodies and responses share."""
+
 from collections.abc import Collection
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Annotated, Any, get_type_hints
 
+from fastapi import Header, Query
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
+from pydantic.config import JsonDict
+
+from orchestrator.turns.submission import MAX_WAIT_S
 
 JsonMap = dict[str, Any]
+
+Limit = Annotated[int, Query(ge=1, le=1000)]
+Number = Annotated[int, Query(ge=0, le=2**53)]
+Before = Annotated[int | None, Query(ge=1, le=2**53, description="Only turns with a lower `seq`.")]
+Wait = Annotated[float | None, Query(ge=0, le=MAX_WAIT_S)]
+KeyHeader = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=255)]
+AtEpoch = Annotated[
+    int | None, Query(ge=0, le=2**53, description="Version to read. Default: the current version.")
+]
+
+# JSON Schemas of members that must be present or absent, which the types can't express.
+GIVEN: JsonDict = {"not": {"type": "null"}}
+ABSENT: JsonDict = {"type": "null"}
 
 
 def format_time(at: object) -> object:

@@ -1,1 +1,0 @@
-"""Response models, which FastAPI serializes and documents."""
