@@ -172,6 +172,15 @@ def test_each_does_only_what_it_has_to(urls: dict[str, str], user: str, command:
         client.execute_command(*command.split())
 
 
+def test_the_server_keeps_what_it_is_given_and_strangers_may_nothing(urls: dict[str, str]) -> None:
+    with redis.Redis.from_url(urls["parley-worker"]) as client:
+        assert client.info("memory")["maxmemory_policy"] == "noeviction"
+        assert client.info("persistence")["aof_enabled"] == 1
+    stranger = urls["parley-worker"].replace("parley-worker:", "default:")
+    with redis.Redis.from_url(stranger) as other, pytest.raises(redis.RedisError):
+        other.ping()
+
+
 LENGTH_AS_KEDA_ASKS = """
 local kind = redis.call('type', KEYS[1]).ok
 return redis.call(({zset = 'zcard', list = 'llen', none = 'llen'})[kind], KEYS[1])

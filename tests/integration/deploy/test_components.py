@@ -8,9 +8,8 @@ from pathlib import Path
 import kubernetes_validate
 import pytest
 
-from tests.integration.deploy.fixtures.dockerfile import ROOT
-from tests.integration.deploy.fixtures.manifests import Manifest, build_folder
-from tests.integration.deploy.fixtures.reach import Network, Peer
+from tests.integration.deploy.fixtures.manifests import Manifest, allowances, build_folder
+from tests.processes.forked import ROOT
 
 READ_A_DOMAIN = ("gateway", "turns", "submissions", "internal", "beat")
 
@@ -68,16 +67,10 @@ def test_a_volume_brings_a_domain_to_every_role_that_reads_one(tmp_path: Path) -
 
 
 def test_tools_in_the_cluster_are_reached_by_those_who_run_turns_alone(clinic: tuple[Manifest, ...]) -> None:
-    own = "parley"
-    network = Network(own, [one for one in clinic if one["kind"] == "NetworkPolicy"])
-    labels = {"app.kubernetes.io/part-of": "parley"}
-    pods = {
-        role: Peer(f"parley-{role}", {**labels, "app.kubernetes.io/name": f"parley-{role}"}, own)
-        for role in ("turns", "internal", "gateway", "submissions", "beat")
+    allowed = allowances(clinic, "egress")
+    assert {pods for pods, targets in allowed.items() if ("allowed in all", "8080") in targets} == {
+        "internal,turns"
     }
-    tool = Peer("clinic-api", {"parley.dev/tools": "allowed"}, "clinic")
-    other = Peer("payroll", {"app": "payroll"}, "clinic")
-
-    assert {role for role, pod in pods.items() if network.lets(pod, tool, 8080)} == {"turns", "internal"}
-    assert not any(network.lets(pod, other, 8080) for pod in pods.values())
-    assert not any(network.lets(pod, tool, 22) for pod in pods.values())
+    assert {port for targets in allowed.values() for peer, port in targets if peer == "allowed in all"} == {
+        8080
+    }

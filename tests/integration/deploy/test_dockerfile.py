@@ -4,50 +4,49 @@ from __future__ import annotations
 
 import re
 
-from tests.integration.deploy.fixtures.dockerfile import ROOT, Stage, context_files, read_dockerfile
+from tests.processes.forked import ROOT
 
 PACKAGES = {"orchestrator", "internal_flows", "workers", "gateway", "domains", "parley"}
+TEXT = (ROOT / "Dockerfile").read_text()
+BUILD, FINAL = TEXT.split("\nFROM ${PYTHON_IMAGE}")[1:]
 
 
-def final() -> Stage:
-    return read_dockerfile()[-1]
-
-
-def test_bases_are_pinned_to_a_version_and_the_image_is_built_in_two_stages() -> None:
-    stages = read_dockerfile()
-    assert len(stages) == 2
-    for stage in stages:
-        assert re.search(r":\d+\.\d+\.\d+-slim-\w+$", stage.image), stage.image
+def test_the_image_is_built_in_two_stages_from_a_pinned_base() -> None:
+    assert re.search(r"^ARG PYTHON_IMAGE=python:\d+\.\d+\.\d+-slim-\w+$", TEXT, re.MULTILINE)
+    assert BUILD.startswith(" AS build\n")
+    assert "--require-hashes" in BUILD
+    assert TEXT.count("\nFROM ") == 2
 
 
 def test_the_image_runs_as_an_ordinary_account_by_number() -> None:
-    stage = final()
-    assert stage.last("USER").value == "10001:10001"
-    after = stage.instructions[stage.instructions.index(stage.last("USER")) :]
-    assert not {entry.name for entry in after} & {"RUN", "COPY", "ADD"}
-    making = " ".join(entry.value for entry in stage.instructions if entry.name == "RUN")
-    assert "--uid 10001" in making
-    assert "--gid 10001" in making
+    before, _, after = FINAL.partition("\nUSER 10001:10001\n")
+    assert "--uid 10001" in before
+    assert "--gid 10001" in before
+    assert not re.search("^(RUN|COPY|ADD|USER) ", after, re.MULTILINE)
 
 
 def test_it_has_no_tools_to_build_with_no_secrets_and_one_entry() -> None:
-    stage = final()
-    text = (ROOT / "Dockerfile").read_text()
-    assert "apt-get" not in text
-    assert not re.search(r"(?i)(password|secret|token|api_key)=", text)
-    assert not [entry for entry in stage.instructions if entry.name == "ADD"]
-    assert stage.last("ENTRYPOINT").words() == ["parley"]
-    assert stage.last("CMD").words() == ["serve", "gateway"]
-    assert stage.environment()["PYTHONDONTWRITEBYTECODE"] == "1"
+    assert "apt-get" not in TEXT
+    assert not re.search(r"(?i)(password|secret|token|api_key)=", TEXT)
+    assert not re.search("^ADD ", TEXT, re.MULTILINE)
+    assert FINAL.endswith('\nENTRYPOINT ["parley"]\nCMD ["serve", "gateway"]\n')
+    assert "PYTHONDONTWRITEBYTECODE=1" in FINAL
 
 
 def test_the_build_is_given_the_packages_and_nothing_private() -> None:
-    given = context_files()
-    assert {path.parts[0] for path in given if len(path.parts) > 1} == {*PACKAGES, "client", "deploy"}
-    assert {path.name for path in given if len(path.parts) == 1} == {
+    """Everything is ignored but what these lines name."""
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    patterns = [line for line in lines if not line.startswith("#")]
+    kept = {line.removeprefix("!") for line in patterns if line.startswith("!")}
+    assert patterns[0] == "*"
+    assert kept == {
+        *PACKAGES,
+        "client",
+        "deploy",
+        "deploy/locked.txt",
         "LICENSE",
         "README.md",
         "pyproject.toml",
     }
-    assert [path.as_posix() for path in given if path.parts[0] == "deploy"] == ["deploy/locked.txt"]
-    assert not [path for path in given if "__pycache__" in path.parts or path.suffix == ".pyc"]
+    assert patterns.index("!deploy") < patterns.index("deploy/*") < patterns.index("!deploy/locked.txt")
+    assert patterns[-2:] == ["**/__pycache__", "**/*.pyc"]

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import copy
+from itertools import product
 from typing import Any
 
-import jsonschema
 import kubernetes_validate
-import psycopg
 import pytest
 from kombu.transport.redis import PRIORITY_STEPS, Channel
 
 from orchestrator.adapters.redis.wakeup import READY
 from orchestrator.ports.tasks import QUEUES
-from orchestrator.settings import Settings
-from tests.integration.chaos.submitting import submitter
 from tests.integration.deploy.fixtures.compose import mounts, read_compose
-from tests.integration.deploy.fixtures.custom import SCHEMAS
-from tests.integration.deploy.fixtures.dockerfile import ROOT
 from tests.integration.deploy.fixtures.manifests import (
     OVERLAYS,
+    allowances,
     build,
     containers,
     environment,
     named,
     of_kind,
     pods,
+    selects,
 )
-from tests.integration.deploy.fixtures.reach import selects
+from tests.processes.forked import ROOT
 
 RELEASES = ("1.30", "1.35")
 LISTS = tuple(f"{queue}{Channel.sep}{step}" if step else queue for queue in QUEUES for step in PRIORITY_STEPS)
@@ -37,7 +33,8 @@ RUN_BY_READY = "turns"
 ROLES = ("gateway", "turns", "submissions", "internal", "beat", "flower")
 
 PLAIN = ("dev",)
-"""Overlays that work in any cluster."""
+"""Overlays that work in any cluster: all kinds are Kubernetes' own."""
+OF_OPERATORS = {"ScaledObject", "TriggerAuthentication", "ServiceMonitor", "PodMonitor", "PrometheusRule"}
 WITH_OPERATORS = tuple(overlay for overlay in OVERLAYS if overlay not in PLAIN)
 
 each_overlay = pytest.mark.parametrize("overlay", OVERLAYS)
@@ -47,37 +44,8 @@ each_overlay = pytest.mark.parametrize("overlay", OVERLAYS)
 @pytest.mark.parametrize("release", RELEASES)
 def test_they_follow_the_schemas_of_kubernetes(overlay: str, release: str) -> None:
     for manifest in build(overlay):
-        if manifest["kind"] not in SCHEMAS:
+        if overlay in PLAIN or manifest["kind"] not in OF_OPERATORS:
             kubernetes_validate.validate(manifest, release, strict=True)
-
-
-@each_overlay
-def test_objects_of_operators_follow_their_schemas(overlay: str) -> None:
-    kinds = set()
-    for manifest in build(overlay):
-        if manifest["kind"] in SCHEMAS:
-            jsonschema.validate(manifest, SCHEMAS[manifest["kind"]])
-            kinds.add(manifest["kind"])
-    assert kinds == (set() if overlay in PLAIN else set(SCHEMAS))
-
-
-@pytest.mark.parametrize("release", RELEASES)
-@pytest.mark.parametrize("overlay", PLAIN)
-def test_a_plain_cluster_knows_every_object(overlay: str, release: str) -> None:
-    """With a cluster from `kind create cluster`, without operators: all kinds are Kubernetes' own."""
-    for manifest in build(overlay):
-        assert "." not in manifest["apiVersion"].partition("/")[0] or manifest["apiVersion"].partition("/")[
-            0
-        ].endswith(".k8s.io"), manifest["kind"]
-        kubernetes_validate.validate(manifest, release, strict=True)
-
-
-@pytest.mark.parametrize("release", RELEASES)
-def test_a_misspelled_field_would_be_found(release: str) -> None:
-    broken = copy.deepcopy(named("prod", "Deployment", "parley-beat"))
-    broken["spec"]["template"]["spec"]["containers"][0]["livenesProbe"] = {}
-    with pytest.raises(kubernetes_validate.ValidationError):
-        kubernetes_validate.validate(broken, release, strict=True)
 
 
 @each_overlay
@@ -160,16 +128,6 @@ def test_secrets_are_mounted_as_compose_mounts_them(overlay: str) -> None:
 
 
 @each_overlay
-def test_every_variable_of_ours_is_a_setting(overlay: str) -> None:
-    known = {str(field.alias) for field in Settings.model_fields.values()}
-    known |= {f"{name}_FILE" for name in known} | {"PARLEY_HOST", "PARLEY_AUTH", "FLOWER_BASIC_AUTH_FILE"}
-    for name, pod in pods(overlay).items():
-        if name.startswith("parley-"):
-            for container in containers(pod):
-                assert set(environment(overlay, container)) <= known, name
-
-
-@each_overlay
 def test_selectors_and_targets_refer_to_pods_that_are_there(overlay: str) -> None:
     labels = [pod["metadata"]["labels"] for pod in pods(overlay).values()]
 
@@ -196,6 +154,35 @@ def test_nothing_comes_in_or_goes_out_unless_it_is_named(overlay: str) -> None:
     (outside,) = named(overlay, "NetworkPolicy", "parley-models")["spec"]["egress"]
     assert "169.254.0.0/16" in outside["to"][0]["ipBlock"]["except"]
     assert outside["ports"] == [{"port": 443, "protocol": "TCP"}]
+
+
+STORE_PORTS = ("5432", "5671", "5672", "6379", "6380", "6432")
+PRIVATE = ("10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16")
+OUTSIDE = {("0.0.0.0/0 without private", "443")}
+NAMES = {("all in kube-system", "53"), ("all in kube-system", "53/UDP")}
+COMING_IN = {
+    "gateway": {("all in ingress-nginx", "8600"), ("all in monitoring", "8600")},
+    "internal,submissions,turns": {("all in monitoring", "9464")},
+}
+GOING_OUT = {"internal,turns": OUTSIDE, "parley": NAMES | {*product(PRIVATE, STORE_PORTS)}}
+"""Stores are somewhere in private networks, where nobody knows the location."""
+
+
+@each_overlay
+def test_what_is_needed_is_let_through_and_nothing_else(overlay: str) -> None:
+    coming_in, going_out = COMING_IN, GOING_OUT
+    if overlay == "dev":
+        stores = {"postgres": "5432", "redis": "6379"}
+        coming_in = COMING_IN | {
+            name: {("all in keda", port), ("parley in here", port)} for name, port in stores.items()
+        }
+        going_out = {
+            "internal,turns": OUTSIDE,
+            "parley": NAMES | {(f"{name} in here", port) for name, port in stores.items()},
+        }
+
+    assert allowances(build(overlay), "ingress") == coming_in
+    assert allowances(build(overlay), "egress") == going_out
 
 
 @each_overlay
@@ -257,39 +244,6 @@ def test_what_waits_is_counted_at_every_priority() -> None:
         if trigger["type"] == "redis"
     }
     assert counted == {READY, *LISTS} - {name for name in LISTS if name.startswith(RUN_BY_READY)}
-
-
-async def test_the_query_of_the_scaler_counts_the_seconds_that_a_turn_waits(
-    database_url: str, redis_url: str
-) -> None:
-    (query,) = [
-        trigger["metadata"]["query"]
-        for trigger in named("prod", "ScaledObject", "parley-turns")["spec"]["triggers"]
-        if trigger["type"] == "postgresql"
-    ]
-    with psycopg.connect(database_url, autocommit=True) as connection:
-        assert connection.execute(query).fetchone() == (0,)
-        async with submitter(database_url, redis_url) as client:
-            await client.submit("waiting", "say", hint=False)
-            await client.submit("waiting", "say", hint=False)
-        connection.execute("UPDATE turns SET accepted_at = accepted_at - interval '42 s' WHERE seq = 1")
-        row = connection.execute(query).fetchone()
-    assert row is not None
-    assert 42 <= row[0] <= 60
-
-
-def test_the_monitor_looks_at_a_service_and_a_port_that_are_there() -> None:
-    for overlay in WITH_OPERATORS:
-        (monitor,) = of_kind(overlay, "ServiceMonitor")
-        assert monitor["apiVersion"] == "monitoring.coreos.com/v1"
-        wanted = monitor["spec"]["selector"]["matchLabels"].items()
-        (service,) = [
-            manifest
-            for manifest in of_kind(overlay, "Service")
-            if wanted <= manifest["metadata"].get("labels", {}).items()
-        ]
-        ports = {port["name"] for port in service["spec"]["ports"]}
-        assert {endpoint["port"] for endpoint in monitor["spec"]["endpoints"]} <= ports
 
 
 @pytest.mark.parametrize("overlay", WITH_OPERATORS)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from deploy.release import VERSIONED
-from tests.integration.deploy.fixtures.dockerfile import ROOT
+from tests.processes.forked import ROOT
 
 AUTHOR = {
     f"GIT_{who}_{what}": f"{what}@example.com"

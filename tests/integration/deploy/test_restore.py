@@ -19,7 +19,7 @@ from tests.integration.chaos.checker import check, read_history
 from tests.integration.chaos.fleet import fleet
 from tests.integration.chaos.processes.counting import EFFECTS
 from tests.integration.chaos.submitting import all_finished, submitter
-from tests.integration.deploy.fixtures.dockerfile import ROOT
+from tests.processes.forked import ROOT
 
 SESSIONS = ("ada", "bob", "cyd")
 

@@ -25,9 +25,9 @@ pytestmark = [
 ]
 
 
-@pytest.fixture
-def replicated(tmp_path: Path) -> Iterator[Replicated]:
-    with replicated_redis(tmp_path / "redis") as made:
+@pytest.fixture(scope="module")
+def replicated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replicated]:
+    with replicated_redis(tmp_path_factory.mktemp("replicated")) as made:
         yield made
 
 
@@ -36,6 +36,13 @@ def submit_by_queue(url: str, session: str) -> Any:
     command = ("-m", "tests.integration.deploy.fixtures.backend", url, session)
     backend = run(command, environment=os.environ)
     return orjson.loads(backend.stdout)
+
+
+def test_the_doctor_looks_at_the_master(database: str, replicated: Replicated) -> None:
+    environment = {**os.environ, "DATABASE_URL": database, "REDIS_URL": replicated.url}
+    said = run(("-m", "parley", "doctor", "--preflight"), environment=environment).stdout
+    assert "redis memory no keys are evicted" in " ".join(said.split()), said
+    assert not [line for line in said.splitlines() if line.startswith("BAD") and "redis" in line]
 
 
 async def test_turns_go_on_with_another_master(database: str, replicated: Replicated, tmp_path: Path) -> None:
@@ -52,10 +59,3 @@ async def test_turns_go_on_with_another_master(database: str, replicated: Replic
     history = read_history(database, outside.accepted)
     assert len(outside.accepted) == SESSIONS * 6
     assert check(history) == []
-
-
-def test_the_doctor_looks_at_the_master(database: str, replicated: Replicated) -> None:
-    environment = {**os.environ, "DATABASE_URL": database, "REDIS_URL": replicated.url}
-    said = run(("-m", "parley", "doctor", "--preflight"), environment=environment).stdout
-    assert "redis memory no keys are evicted" in " ".join(said.split()), said
-    assert not [line for line in said.splitlines() if line.startswith("BAD") and "redis" in line]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tomllib
 import zipfile
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 
-from tests.integration.deploy.fixtures.dockerfile import ROOT
+from tests.processes.forked import ROOT
 
 BUILD = "from setuptools.build_meta import build_wheel; build_wheel({folder!r})"
 
@@ -65,12 +66,22 @@ def test_the_command_and_both_domains_run_from_the_wheel(installed: Path) -> Non
         assert checked.stderr.splitlines()[-1] == f"{domain} is valid."
 
 
-def test_the_wheel_has_the_files_that_are_not_code(installed: Path) -> None:
+def test_the_wheel_has_the_files_that_are_not_code() -> None:
     """Migrations, statements, Redis scripts, templates, prompts, the inspector and the scaffold."""
-    kept = (".sql", ".lua", ".j2", ".yaml", ".md", ".js", ".css", ".html", ".mako", ".ini")
-    packages = ("orchestrator", "gateway", "workers", "internal_flows", "domains", "parley", "lab")
+    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    packages = [name.removesuffix("*") for name in setuptools["packages"]["find"]["include"]]
+    patterns = setuptools["package-data"]
     tracked = subprocess.run(
         ["git", "ls-files", *packages], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.split()
 
-    assert [name for name in tracked if name.endswith(kept) and not (installed / name).exists()] == []
+    def is_packed(path: PurePath) -> bool:
+        package, *_ = path.parts
+        inside = path.relative_to(package)
+        return any(path.match(each) for each in patterns["*"]) or any(
+            inside.match(each) and len(PurePath(each).parts) == len(inside.parts)
+            for each in patterns.get(package, ())
+        )
+
+    assert "gateway" in patterns
+    assert [name for name in tracked if not name.endswith(".py") and not is_packed(PurePath(name))] == []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -11,16 +9,12 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from uuid import uuid4
 
-import httpx
 import psycopg
 import redis
 from psycopg.conninfo import conninfo_to_dict
 
 from orchestrator.adapters.postgres.migrate import HEAD
-from orchestrator.adapters.redis.address import for_celery
 from orchestrator.adapters.redis.worker_registry import PROCESSES
-from parley.embedded.ports import free_port
-from tests.integration.chaos.fleet import wait_until
 
 NOBODY = "127.0.0.1:1"
 ELSEWHERE = "127.0.0.2"
@@ -213,50 +207,33 @@ no_pgvector = stated(
 
 
 @contextmanager
-def endpoint_that_refuses(deployment: Deployment) -> Iterator[None]:
-    """Break by a model endpoint that rejects the key."""
+def _answering(host: str, status: int) -> Iterator[str]:
+    """Yield the URL of a server that gives every request this status."""
 
-    class Refusing(BaseHTTPRequestHandler):
+    class Answering(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_error(401)
+            self.send_error(status)
 
         def log_message(self, *_: object) -> None:
             """Log nothing."""
 
-    with HTTPServer(("127.0.0.1", 0), Refusing) as server:
+    with HTTPServer((host, 0), Answering) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        deployment.environment |= {
-            "OPENAI_BASE_URL": f"http://127.0.0.1:{server.server_port}/v1",
-            "OPENAI_API_KEY": "expired-key",
-        }
-        yield
+        yield f"http://{host}:{server.server_port}"
         server.shutdown()
+
+
+@contextmanager
+def endpoint_that_refuses(deployment: Deployment) -> Iterator[None]:
+    """Break by a model endpoint that rejects the key."""
+    with _answering("127.0.0.1", 401) as url:
+        deployment.environment |= {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": "expired-key"}
+        yield
 
 
 @contextmanager
 def open_flower(deployment: Deployment) -> Iterator[None]:
     """Break by a Flower that was started without `parley serve flower`, which would refuse."""
-    port, broker = free_port(), for_celery(deployment.environment["REDIS_URL"])
-    url = f"http://{ELSEWHERE}:{port}"
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "celery", "--broker", broker, "flower"),
-            *(f"--address={ELSEWHERE}", f"--port={port}"),
-        ],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    deployment.environment["PARLEY_FLOWER_URL"] = url
-    try:
-        wait_until(lambda: _serves(f"{url}/workers"), within_s=60, what="Flower answers")
+    with _answering(ELSEWHERE, 200) as url:
+        deployment.environment["PARLEY_FLOWER_URL"] = url
         yield
-    finally:
-        process.kill()
-        process.wait()
-
-
-def _serves(url: str) -> bool:
-    try:
-        return httpx.get(url, timeout=2).is_success
-    except httpx.TransportError:
-        return False
