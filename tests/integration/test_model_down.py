@@ -19,14 +19,11 @@ from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.settings import Settings
 from orchestrator.types import SessionId
 from parley.testing.scripted_model import (
-    Answer,
     Drop,
     Fail,
     Hang,
     Raw,
     Reply,
-    Rule,
-    Script,
     ScriptedModel,
 )
 from tests.cases import for_each
@@ -144,27 +141,13 @@ async def until_asked(talk: Talk, model: ScriptedModel) -> dict[str, Any]:
     raise AssertionError
 
 
-NOTHING = {"kind": "slot_value", "flows": [], "slots": {}}
 WEATHER: dict[str, Reply] = {
-    "rate limited": Fail(429),
     "server error": Fail(500),
-    "no JSON": Answer(text="Sure! The user wants to fly from"),
-    "another shape": Answer(json={"kind": "poem", "flows": "many"}),
-    "a list": Answer(json=[1, 2]),
-    "truncated": Answer(json=NOTHING, cut_at=20, finish_reason="length"),
-    "empty": Answer(text=""),
     "another protocol": Raw("<html>It works!</html>", "text/html"),
     "broken off": Drop(),
     "silent": Hang(),
-    "slow": Answer(json=NOTHING, delay_s=60),
 }
-
-# These open the breaker for minutes, so each has its own worker.
-LASTING: dict[str, Reply] = {
-    "rate limited for long": Fail(429, retry_after_s=120),
-    "refused": Fail(400),
-    "key refused": Fail(401),
-}
+"""`models/test_endings_in_turns.py` has more of them, without workers."""
 
 
 @pytest.fixture(scope="module")
@@ -186,22 +169,8 @@ async def test_the_turn_is_answered_in_every_weather(
     unlucky: tuple[Fleet, ScriptedModel], folder: Path, weather: str
 ) -> None:
     """NL-2, PX-9: within the turn's deadline, in the first attempt, by System 1."""
-    await answer_in(*unlucky, folder, weather, WEATHER[weather])
-
-
-@pytest.mark.parametrize("weather", list(LASTING))
-async def test_the_turn_is_answered_where_no_later_request_can_succeed(
-    database_url: str, redis_url: str, tmp_path: Path, folder: Path, weather: str
-) -> None:
-    with ScriptedModel(script_of(CITY)) as model:
-        settings = environment(model, folder, PARLEY_TURN_DEADLINE_S="4")
-        with fleet(database_url, redis_url, tmp_path, settings) as crew:
-            crew.start(1, application=APPLICATION)
-            await answer_in(crew, model, folder, weather, LASTING[weather])
-
-
-async def answer_in(crew: Fleet, model: ScriptedModel, folder: Path, weather: str, reply: Reply) -> None:
-    model.follow(script_of(reply))
+    crew, model = unlucky
+    model.follow(script_of(WEATHER[weather]))
     async with talking(crew, f"weather-{weather.replace(' ', '-')}", folder) as talk:
         await talk.say(TAPAS)
         before = len(model.requests)
@@ -213,36 +182,6 @@ async def answer_in(crew: Fleet, model: ScriptedModel, folder: Path, weather: st
     assert turn["flows"][-1]["slots"] == {"destination": "MAD", "origin": "OSL"}
     assert "What day" in turn["reply"]
     assert len(model.requests) > before
-
-
-async def test_the_model_is_asked_again_when_its_answer_does_not_fit(
-    unlucky: tuple[Fleet, ScriptedModel], folder: Path
-) -> None:
-    """CO-2: an invalid answer is repaired, and the turn is not degraded."""
-    crew, model = unlucky
-    model.follow(
-        Script(rules=(Rule(replies=(Answer(text="let me see"), understood("task", "list_bookings"))),))
-    )
-    async with talking(crew, "repaired", folder) as talk:
-        turn = await talk.say("what have I got")
-
-    assert turn["completed"] == ["list_bookings"]
-    assert "degraded" not in turn["flags"]
-
-
-async def test_what_a_model_invents_does_nothing(unlucky: tuple[Fleet, ScriptedModel], folder: Path) -> None:
-    """NL-7: unknown flows and slots, and values out of range, are dropped."""
-    crew, model = unlucky
-    invented = understood(
-        "task", "launch_rocket", "book_flight", destination="Qqqzzz Xyxy", passengers=2**62, x=1
-    )
-    model.follow(Script(rules=(Rule(replies=(invented,)),)))
-    async with talking(crew, "invented", folder) as talk:
-        turn = await talk.say("to Qqqzzz Xyxy")
-
-    assert (turn["status"], turn["attempts"]) == ("done", 1)
-    assert [flow["dact"] for flow in turn["flows"]] == ["book_flight"]
-    assert turn["flows"][-1]["slots"] == {}
 
 
 async def test_answers_are_steps_of_their_turns(

@@ -29,7 +29,7 @@ from tests.transcripts.test_transcripts_with_model import SYSTEM2
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 SHIPPED = ("travel", "analytics")
-SHORT = 40
+SHORT = 80
 """The short form runs one in this many shipped conversations; the long form runs all."""
 
 

@@ -2,7 +2,7 @@
 
 import json
 
-from parley.testing.scripted_model import Answer, Raw, Reply, Rule, Script
+from parley.testing.scripted_model import Answer, Fail, Raw, Reply, Rule, Script
 from tests.cases import for_each
 from tests.integration.models.quirks import completion, openai_error, sent
 from tests.integration.models.staging import staged
@@ -63,6 +63,7 @@ WRONG: dict[str, Reply] = {
     "broken JSON": sent(completion({"content": '{"kind": "task", "flows": [{"dact'})),
     "a thought alone": sent(completion({"content": "<think>Let me see"})),
     "usage of text": sent(completion({"content": CHAT}, usage="7")),
+    "busy for long": Fail(429, retry_after_s=120),
     "HTML": Raw("<html>Hotel Wi-Fi</html>", "text/html"),
 }  # fmt: skip
 

@@ -11,6 +11,7 @@ from orchestrator.errors import (
     CircuitOpen,
     ModelFailed,
     ModelNotAllowed,
+    ModelOverloaded,
     ModelRejected,
     ModelTimedOut,
     ModelUnknown,
@@ -22,7 +23,7 @@ from orchestrator.models.config import ModelChoice, Timeouts
 from orchestrator.models.engineer import PromptEngineer
 from orchestrator.models.retries import RetryPolicy
 from orchestrator.telemetry import SignalType
-from parley.testing.scripted_model import Answer, Drop, Fail, Hang, Raw, Rule, Script, ScriptedModel
+from parley.testing.scripted_model import Answer, Drop, Fail, Hang, Rule, Script, ScriptedModel
 from tests.cases import for_each
 from tests.integration.models.bench import CONFIG, GOOD, PROMPTS, Bench, Clock, Waits, bench, calling, script
 
@@ -31,7 +32,9 @@ from tests.integration.models.bench import CONFIG, GOOD, PROMPTS, Bench, Clock, 
     ("reply", "error"),
     [
         (Fail(500), ModelFailed),
+        (Fail(502), ModelFailed),
         (Fail(503), ModelFailed),
+        (Fail(529), ModelOverloaded),
         (Fail(429), RateLimited),
         (Drop(), ModelFailed),
         (Fail(400), ModelRejected),
@@ -47,18 +50,10 @@ async def test_each_failure_has_its_name_and_its_number_of_tries(reply, error):
             await at.word()
 
     # An unspecific refusal is retried once with the smallest possible request.
-    tries = {ModelFailed: 3, RateLimited: 3, ModelRejected: 2}
+    tries = {ModelFailed: 3, ModelOverloaded: 3, RateLimited: 3, ModelRejected: 2}
     assert len(at.model.requests) == tries.get(error, 1)
     told = at.calls()[0]
     assert (told["outcome"], told["model"], told["asked"]) == (error.code, None, "small")
-
-
-async def test_a_model_that_never_answers_times_out():
-    config = replace(CONFIG, timeouts=Timeouts(0.1), retries=RetryPolicy(attempts=1))
-
-    async with bench(script(Hang()), config) as at:
-        with pytest.raises(ModelTimedOut):
-            await at.word()
 
 
 async def test_silence_is_bounded_also_when_the_whole_answer_may_take_long():
@@ -85,17 +80,6 @@ async def test_after_failures_of_every_passing_kind_the_answer_comes():
 
     codes = [code for _, code in at.calls()[0]["failures"]]
     assert codes == ["model_failed", "model_rate_limited", "model_failed", "model_timed_out"]
-
-
-async def test_the_wait_that_the_endpoint_asks_for_is_kept():
-    waits = Waits()
-    pacing = Pacing(sleep=waits)
-
-    async with bench(script(Fail(429, retry_after_s=0.75), Answer(text="Fine.")), pacing=pacing) as at:
-        assert await at.word() == "Fine."
-
-    (waited,) = waits.seconds
-    assert 0.75 <= waited <= 0.75 + CONFIG.retries.base_s
 
 
 async def test_a_turn_without_time_left_is_not_kept_waiting():
@@ -219,31 +203,3 @@ async def test_a_call_that_is_cancelled_leaves_breaker_and_budget_as_they_were()
 
     assert call.spending.spent.tokens == 0
     assert at.calls()[0]["outcome"] == "CancelledError"
-
-
-NO_COMPLETIONS = (
-    "",
-    "{",
-    "null",
-    "[]",
-    "{}",
-    '"hi"',
-    '{"choices": []}',
-    '{"choices": [{}]}',
-    '{"choices": [{"message": 3}]}',
-    '{"choices": [{"finish_reason": "stop", "message": {"content": 3}}]}',
-    "<html>Hotel Wi-Fi</html>",
-)
-
-
-@pytest.mark.parametrize("media_type", ["application/json", "text/html"])
-async def test_a_body_that_is_no_completion_is_a_failure(media_type):
-    config = replace(CONFIG, retries=RetryPolicy(attempts=1), breaker=BreakerPolicy(threshold=100))
-    replies = [Raw(body, media_type) for body in NO_COMPLETIONS]
-
-    async with bench(script(*replies), config) as at:
-        for _ in replies:
-            with pytest.raises(ModelFailed):
-                await at.word()
-
-    assert len(at.model.requests) == len(replies)

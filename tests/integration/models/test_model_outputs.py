@@ -93,15 +93,3 @@ async def test_a_loop_over_tools():
     assert first.body["tools"][0]["function"]["name"] == "flight_search"
     assert [message["role"] for message in second.messages] == ["system", "user", "assistant", "tool"]
     assert second.messages[3]["tool_call_id"] == second.messages[2]["tool_calls"][0]["id"] == wanted.id
-
-
-async def test_a_tool_call_that_cannot_be_made_is_asked_for_again():
-    bad, good = (
-        ToolUse(calls=(("flight_search", arguments),)) for arguments in ('{"day', {"day": "2026-01-05"})
-    )
-
-    async with bench(script(bad, good)) as at:
-        step = await at.engineer.tools("res_naturalize", wording(), (SEARCH,), calling())
-
-    assert step.calls[0].arguments == {"day": "2026-01-05"}
-    assert "not a JSON object" in at.model.requests[1].messages[-1]["content"]

@@ -7,7 +7,6 @@ from typing import Any
 import orjson
 import pytest
 
-from orchestrator.models.templates import load_prompts
 from orchestrator.ports.language_model import ChatRole
 from orchestrator.runtime.journal import Journal
 from orchestrator.turns.turn import Submission, TurnInput
@@ -78,48 +77,7 @@ async def test_under_system1_no_model_is_asked():
     assert "degraded" not in turn["flags"]
 
 
-async def test_every_request_says_for_whom_it_is():
-    """Model protocol: metadata, and the schema's name."""
-    async with staged(script_of(understood("unknown")), **SYSTEM2) as stage:
-        turn = await stage.simulator.converse().say(TAPAS)
-    (request,) = stage.model.requests
-
-    assert request.metadata == {
-        "prompt_id": "nlu_think",
-        "prompt_version": load_prompts().get("nlu_think").version,
-        "session_id": turn["session_id"],
-        "turn_id": turn["turn_id"],
-    }
-    assert request.body["response_format"]["json_schema"]["name"] == "nlu_think"
-
-
 # Failures.
-
-
-async def test_a_breaker_spares_the_model_and_the_flags_say_so():
-    """CO-2"""
-    async with staged(rules(nlu_think=Fail(500)), **SYSTEM2) as stage:
-        talk = stage.simulator.converse()
-        first = await talk.say("Book a flight to Madrid")
-        asked = len(stage.model.requests)
-        second = await talk.say("Oslo")
-
-    assert (first["flags"]["degraded"], first["flags"]["model_problem"]) == (True, "model_failed")
-    assert (second["flags"]["degraded"], second["flags"]["model_problem"]) == (True, "model_circuit_open")
-    assert (asked, len(stage.model.requests)) == (2, 2)
-    assert second["flows"][-1]["slots"] == {"destination": "MAD", "origin": "OSL"}
-
-
-async def test_a_budget_ends_the_asking_and_not_the_conversation():
-    """CO-2"""
-    async with staged(
-        script_of(understood("unknown")), budgets={"tokens_per_session": 10}, **SYSTEM2
-    ) as stage:
-        turn = await stage.simulator.converse().say("Book a flight to Madrid")
-
-    assert stage.model.requests == []
-    assert turn["flags"]["model_problem"] == "budget_exceeded"
-    assert turn["flows"][-1]["slots"] == {"destination": "MAD"}
 
 
 async def test_a_retried_turn_does_not_repeat_a_finished_call():

@@ -270,14 +270,6 @@ async def test_a_server_that_takes_schemas_or_nothing_is_asked_in_the_prompt() -
     assert [form_of(request) for request in at.model.requests] == ["json_schema", "json_object", "none"]
 
 
-async def test_a_schema_that_is_not_enforced_is_asked_for_again() -> None:
-    """https://github.com/ggml-org/llama.cpp/issues/24097 and #19051: accepted, and answered in prose."""
-    async with bench(script(Answer(text="They want to fly to Oslo."), GOOD_ANSWER)) as at:
-        assert await at.think() == GOOD
-
-    assert at.calls()[0]["repaired"]
-
-
 @pytest.mark.parametrize(
     "words",
     [

@@ -28,6 +28,7 @@ from parley.testing.scripted_model import (
     Script,
     ScriptedModel,
 )
+from tests.cases import for_each
 from tests.contract.in_memory.sessions import MemorySessions
 from tests.conversation import scripted
 
@@ -144,43 +145,31 @@ async def test_without_a_model_a_plan_without_a_recipe_cannot_be_made() -> None:
     assert talk.asked() == []
 
 
-async def test_the_model_reorders() -> None:
+@for_each(
+    ("drawn", "changed", "told", "names", "outcome"),
+    [
+        ((COUNTER, DISK, TONER), (TONER, DISK), "The order is now: order toner; wipe the disk",
+         ["read_counter", "order_toner", "wipe_disk"], "reorder"),
+        ((COUNTER, DISK), (DISK, TONER), "Added: order toner",
+         ["read_counter", "wipe_disk", "order_toner"], "expand"),
+        ((COUNTER, DISK, TONER), (TONER,), "Left out: wipe the disk",
+         ["read_counter", "wipe_disk", "order_toner"], "prune"),
+    ],
+    ids=["reorders", "expands", "prunes"],
+)  # fmt: skip
+async def test_the_model_changes_a_plan(
+    drawn: tuple[JsonObject, ...], changed: tuple[JsonObject, ...], told: str, names: list[str], outcome: str
+) -> None:
     """PL-2"""
-    changed = Answer(json={"decision": "change", "steps": [TONER, DISK], "reason": "the toner is urgent"})
-    async with talking(
-        plan_decompose=steps(COUNTER, DISK, TONER), plan_replan=(changed, KEEP), plan_complete=MET
-    ) as talk:
+    change = Answer(json={"decision": "change", "steps": [*changed], "reason": "the toner is urgent"})
+    async with talking(plan_decompose=steps(*drawn), plan_replan=(change, KEEP), plan_complete=MET) as talk:
         turn = await talk.say(REQUEST)
         plan = await talk.plan()
-    assert "the toner is urgent. The order is now: order toner; wipe the disk" in turn["reply"]
-    assert [flow["dact"] for flow in turn["flows"]] == ["arrange_work", "wipe_disk", "order_toner"]
-    assert outcomes(plan) == ["decomposed", "reorder"]
-    assert [step["name"] for step in plan["steps"]] == ["read_counter", "order_toner", "wipe_disk"]
 
-
-async def test_the_model_expands() -> None:
-    """PL-2"""
-    changed = Answer(json={"decision": "change", "steps": [DISK, TONER], "reason": "the pages are many"})
-    async with talking(plan_decompose=steps(COUNTER, DISK), plan_replan=changed, plan_complete=MET) as talk:
-        turn = await talk.say(REQUEST)
-        plan = await talk.plan()
-    assert "the pages are many. Added: order toner" in turn["reply"]
-    assert [step["name"] for step in plan["steps"]] == ["read_counter", "wipe_disk", "order_toner"]
-    assert outcomes(plan) == ["decomposed", "expand"]
-
-
-async def test_the_model_prunes() -> None:
-    """PL-2"""
-    changed = Answer(json={"decision": "change", "steps": [TONER], "reason": "the disk is wiped"})
-    async with talking(
-        plan_decompose=steps(COUNTER, DISK, TONER), plan_replan=(changed, KEEP), plan_complete=MET
-    ) as talk:
-        turn = await talk.say(REQUEST)
-        plan = await talk.plan()
-    assert "the disk is wiped. Left out: wipe the disk" in turn["reply"]
-    assert [flow["dact"] for flow in turn["flows"]] == ["arrange_work", "order_toner"]
-    assert outcomes(plan) == ["decomposed", "prune"]
-    assert plan["steps"][1]["reason"] == "pruned"
+    assert f"the toner is urgent. {told}" in turn["reply"]
+    assert [step["name"] for step in plan["steps"]] == names
+    assert [step["reason"] for step in plan["steps"]].count("pruned") == (outcome == "prune")
+    assert outcomes(plan) == ["decomposed", outcome]
 
 
 async def test_a_replanning_that_makes_no_sense_changes_nothing() -> None:
@@ -253,21 +242,6 @@ async def test_a_long_decomposition_is_searched_for_and_the_tree_is_kept() -> No
     assert [node["score"] for node in record["nodes"]] == [None, 0.4, 0.4, 1.0]
 
 
-async def test_a_short_decomposition_skips_the_tree() -> None:
-    """PL-5"""
-    async with talking(plan_decompose=steps(COUNTER), plan_complete=MET) as talk:
-        await talk.say(REQUEST)
-    assert talk.asked() == ["plan_decompose", "plan_complete"]
-
-
-async def test_the_tree_can_be_off() -> None:
-    """PL-5"""
-    long = steps(DISK, COUNTER, OTHER_COUNTER, TONER, alternatives="order")
-    async with talking({"tree_search": "off"}, plan_decompose=long, plan_replan=KEEP) as talk:
-        await talk.say(REQUEST)
-    assert talk.asked() == ["plan_decompose"]
-
-
 async def test_a_domain_says_how_many_plans_the_search_asks_for() -> None:
     """PL-5: for the root, including the first plan, and for each expanded plan."""
     long = steps(DISK, COUNTER, OTHER_COUNTER, TONER, alternatives="order")
@@ -308,12 +282,21 @@ async def test_after_a_failure_the_model_is_asked_about_a_declared_plan_too() ->
     assert "the server is down. Left out: wipe the disk" in turn["reply"]
 
 
-async def test_the_obvious_order_skips_the_tree() -> None:
+@for_each(
+    ("plans", "drawn"),
+    [
+        ({"tree_search": "off"}, steps(DISK, COUNTER, OTHER_COUNTER, TONER, alternatives="order")),
+        ({}, steps(DISK, COUNTER, OTHER_COUNTER, TONER)),
+        ({}, steps(COUNTER, TONER, alternatives="order")),
+    ],
+    ids=["off", "obvious order", "short"],
+)
+async def test_the_tree_is_skipped(plans: JsonObject, drawn: Answer) -> None:
     """PL-5: the number of steps alone does not justify a search."""
-    long = steps(DISK, COUNTER, OTHER_COUNTER, TONER)
-    async with talking(plan_decompose=long, plan_replan=KEEP) as talk:
+    async with talking(plans, plan_decompose=drawn, plan_replan=KEEP) as talk:
         await talk.say(REQUEST)
-    assert talk.asked() == ["plan_decompose"]
+    assert talk.asked()[0] == "plan_decompose"
+    assert not {"plan_alternatives", "plan_score"} & set(talk.asked())
 
 
 async def test_a_model_that_proposes_a_done_step_again_ends_the_plan() -> None:

@@ -313,10 +313,15 @@ async def test_a_stream_that_cannot_be_read_is_a_failure_with_a_name(body) -> No
         '{"choices": []}',
         json.dumps({"error": {"message": "upstream", "code": 502}}),
         json.dumps({"error": "no model loaded"}),
+        "",
+        "null",
+        '"hi"',
+        '{"choices": [{}]}',
+        "<html>Hotel Wi-Fi</html>",
         "[" * 100_000,
         '"' + "x" * 20_000_000 + '"',
     ],
-    ids=range(10),
+    ids=range(15),
 )
 async def test_a_body_that_cannot_be_read_is_a_failure_with_a_name(body) -> None:
     """Among them https://openrouter.ai/docs/api-reference/errors (errors with status 200), and twenty megabytes."""

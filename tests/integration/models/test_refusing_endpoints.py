@@ -117,28 +117,36 @@ async def test_an_object_is_asked_for_in_the_best_way_that_is_taken(taken, forms
     assert [message["role"] for message in last.messages] == ["system", "user"]
 
 
-async def test_stream_options_are_dropped_once_refused() -> None:
-    """https://github.com/avante-corp/avante.nvim/issues/2347 (Mistral, 422)"""
-    endpoint = refusing(
-        lambda request: REFUSALS["pydantic"]("stream_options") if "stream_options" in request.body else None,
-        FINE,
-        422,
-    )
-    heard: list[str] = []
-    async with bench(script(endpoint)) as at:
-        await at.listen(heard)
-        await at.listen(heard)
+@for_each(
+    ("field", "set_to"),
+    [
+        # https://platform.openai.com/docs/guides/reasoning (only the default is supported)
+        ("temperature", 0.2),
+        ("reasoning_effort", "low"),
+    ],
+)
+async def test_a_setting_that_is_refused_is_left_to_the_model(field, set_to) -> None:
+    endpoint = refusing(lambda request: naming(field) if field in request.body else None, FINE)
+    async with bench(script(endpoint), replace(CONFIG, temperature=0.2, effort=Effort.LOW)) as at:
+        assert await at.word() == "Fine."
+        assert await at.word() == "Fine."
 
-    assert heard == ["Fine.", "Fine."]
-    assert len(at.model.requests) == 3
+    assert [request.body.get(field) for request in at.model.requests] == [set_to, None, None]
 
 
-async def test_streaming_that_is_not_allowed_is_done_without() -> None:
-    """https://community.openai.com (an unverified organization must not stream some models)"""
-    refusal = openai_error(
-        "Your organization must be verified to stream this model.", param="stream", code="unsupported_value"
-    )
-    endpoint = refusing(lambda request: refusal if request.body.get("stream") else None, FINE)
+@for_each(
+    "refusal",
+    [
+        # https://community.openai.com (an unverified organization must not stream some models)
+        openai_error("Your organization must be verified to stream this model.", param="stream"),
+        # https://github.com/avante-corp/avante.nvim/issues/2347 (Mistral, 422)
+        REFUSALS["pydantic"]("stream_options"),
+    ],
+    ids=range(2),
+)  # fmt: skip
+async def test_streaming_that_is_refused_is_done_without(refusal) -> None:
+    field = "stream" if "error" in refusal else "stream_options"
+    endpoint = refusing(lambda request: refusal if request.body.get(field) else None, FINE)
     heard: list[str] = []
     async with bench(script(endpoint)) as at:
         await at.listen(heard)
@@ -160,25 +168,6 @@ async def test_the_limit_has_the_name_that_the_endpoint_knows() -> None:
         assert await at.word() == "Fine."
 
     assert [request.body.get("max_completion_tokens") for request in at.model.requests] == [None, 64, 64]
-
-
-async def test_a_temperature_that_is_refused_is_left_to_the_model() -> None:
-    """https://platform.openai.com/docs/guides/reasoning (only the default is supported)"""
-    refusal = openai_error("Unsupported value: 'temperature' does not support 0.2", param="temperature")
-    endpoint = refusing(lambda request: refusal if "temperature" in request.body else None, FINE)
-    async with bench(script(endpoint), replace(CONFIG, temperature=0.2)) as at:
-        assert await at.word() == "Fine."
-
-    assert [request.body.get("temperature") for request in at.model.requests] == [0.2, None]
-
-
-async def test_effort_goes_with_the_request_and_away_once_refused() -> None:
-    refusal = naming("reasoning_effort")
-    endpoint = refusing(lambda request: refusal if "reasoning_effort" in request.body else None, FINE)
-    async with bench(script(endpoint), replace(CONFIG, effort=Effort.LOW)) as at:
-        assert await at.word() == "Fine."
-
-    assert [request.body.get("reasoning_effort") for request in at.model.requests] == ["low", None]
 
 
 @pytest.mark.parametrize("effort", [None, Effort.LOW])
@@ -315,12 +304,6 @@ async def test_a_conversation_that_is_too_long_loses_its_older_half() -> None:
     assert found == GOOD
     assert at.model.requests[-1].data["history"] == history[2:]
     assert at.calls()[0]["shortened"]
-
-
-@for_each("status", [500, 502, 503, 529, 408])
-async def test_an_overloaded_endpoint_is_asked_again(status: int) -> None:
-    async with bench(script(Fail(status), GOOD_ANSWER)) as at:
-        assert await at.think() == GOOD
 
 
 async def test_a_request_that_is_refused_for_another_reason_costs_one_more_once() -> None:

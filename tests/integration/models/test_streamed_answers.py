@@ -130,15 +130,6 @@ async def test_an_answer_that_breaks_off_gives_way_to_the_template() -> None:
     assert len(stage.model.requests) == 1
 
 
-async def test_markup_of_a_model_is_told_as_text() -> None:
-    """RS-7: pieces are escaped like the answer."""
-    async with staged(rewrite(before="Well **done** <b>you</b>! ", piece_delay_s=0.01)) as stage:
-        turn = await stage.book()
-
-    assert r"\*\*done\*\* \<b\>you\</b\>!" in stage.text
-    assert turn["reply"].startswith(stage.text)
-
-
 async def test_after_a_crash_the_answer_is_the_journals() -> None:
     """RT-8: no second call, the same words, no repeated events."""
     async with staged(rewrite()) as stage:

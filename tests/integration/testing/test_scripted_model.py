@@ -1,6 +1,6 @@
 """The scripted model as seen by programs that use the OpenAI API."""
 
-import asyncio
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +9,8 @@ import httpx
 import openai
 import pytest
 
-from parley.testing.scripted_model import Answer, Fail, Hang, Rule, Script, ScriptedModel, ToolUse
+from parley.testing.scripted_model import Fail, Script, ScriptedModel, ToolUse
+from tests.processes.forked import run
 
 HELLO = [{"role": "user", "content": "hello"}]
 
@@ -66,38 +67,6 @@ async def test_a_body_that_is_no_json_object_is_refused():
     assert model.requests == []
 
 
-async def test_stopping_breaks_what_is_under_way_and_starting_serves_again():
-    with ScriptedModel(Script(rules=(Rule(replies=(Hang(), Answer(text="back"))),))) as model:
-        port = model.port
-        async with client_of(model.base_url) as client:
-            hanging = asyncio.create_task(client.chat.completions.create(model="small", messages=HELLO))
-            while not model.requests:
-                await asyncio.sleep(0)
-
-            await asyncio.to_thread(model.stop)
-            with pytest.raises(openai.APIConnectionError):
-                await hanging
-            with pytest.raises(openai.APIConnectionError):
-                await client.chat.completions.create(model="small", messages=HELLO)
-
-            model.start()
-            answer = await client.chat.completions.create(model="small", messages=HELLO)
-
-    assert answer.choices[0].message.content == "back"
-    assert model.port == port
-    assert len(model.requests) == 2
-
-
-async def test_another_script_can_be_followed_without_a_restart():
-    with ScriptedModel(Script(default=Answer(text="one"))) as model:
-        async with client_of(model.base_url) as client:
-            first = await client.chat.completions.create(model="small", messages=HELLO)
-            model.follow(Script(default=Answer(text="two")))
-            second = await client.chat.completions.create(model="small", messages=HELLO)
-
-    assert [answer.choices[0].message.content for answer in (first, second)] == ["one", "two"]
-
-
 def test_a_port_that_is_taken_is_said_at_the_start():
     with ScriptedModel(Script()) as model, pytest.raises(OSError, match="in use"):
         ScriptedModel(Script(), port=model.port).start()
@@ -123,9 +92,8 @@ async def test_it_runs_as_a_process_of_its_own(tmp_path: Path):
 def test_a_wrong_script_ends_the_process_with_its_mistakes(tmp_path: Path):
     path = tmp_path / "script.yaml"
     path.write_text("rules: 3\n")
-    command = [sys.executable, "-m", "parley.testing.scripted_model", str(path)]
 
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    ended = run(("-m", "parley.testing.scripted_model", str(path)), environment=os.environ)
 
     assert ended.returncode == 2
     assert ended.stderr == "script.yaml: $.rules: 3 is not of type 'array'\n"
