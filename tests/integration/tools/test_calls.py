@@ -270,23 +270,6 @@ async def _eventually(caller: Caller, tool_id: str) -> object:
         await asyncio.sleep(0)
 
 
-async def test_other_calls_go_on_while_one_hangs_in_its_thread(things: Things):
-    tools = [
-        service_tool("Things.hang", "thing_hang", timeout_ms=60_000),
-        service_tool("Things.count", "thing_count"),
-    ]
-    caller = caller_of(things, *tools)
-    hanging = asyncio.create_task(caller.call("thing_hang"))
-    await until(lambda: things.running == 1)
-
-    others = [await caller.call("thing_count") for _ in range(50)]
-
-    assert not hanging.done()
-    assert all(isinstance(result, ToolData) for result in others)
-    things.release.set()
-    assert isinstance(await hanging, ToolData)
-
-
 async def test_a_tool_takes_a_part_of_the_threads_only(things: Things):
     caller = caller_of(things, service_tool("Things.hang", timeout_ms=60_000))
     calls = [asyncio.create_task(caller.call()) for _ in range(THREADS_PER_TOOL + 4)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from parley.simulator import Simulator
-from tests.integration.tools.factories import until
 from tests.integration.tools.web import Web, serve
 from tests.unit.domain.factories import SERVICES, write_domain
 
@@ -78,15 +76,6 @@ async def simulate(
         await simulator.close()
 
 
-async def test_an_order_is_made_once_and_told(tmp_path: Path, web: Web):
-    async with simulate(tmp_path, web) as simulator:
-        turn = await simulator.converse().say("order green tea")
-
-    assert list(web.effects.values()) == [1]
-    assert [used["status"] for used in turn["tools"]] == ["ok"]
-    assert web.last.body == b'{"kind":"green"}'
-
-
 async def test_an_order_whose_answer_was_lost_is_found_by_its_key(tmp_path: Path, web: Web):
     web.statuses = [500]
     async with simulate(tmp_path, web) as simulator:
@@ -123,16 +112,3 @@ async def test_who_tries_again_while_the_first_call_is_at_work_books_once(
     assert list(web.effects.values()) == [1]
     assert len({asked.headers["idempotency-key"] for asked in web.asked}) == 1
     assert [used["status"] for turn in turns for used in turn["tools"]] == ["unknown"] * 3
-
-
-async def test_other_sessions_go_on_while_an_endpoint_hangs(tmp_path: Path, web: Web):
-    async with simulate(tmp_path, web, order="hang") as simulator:
-        waiting = asyncio.create_task(simulator.converse().say("order green tea"))
-        await until(lambda: len(web.asked) == 1)
-
-        other = await simulator.converse().say("ring the bell")
-
-        assert not waiting.done()
-        assert [used["status"] for used in other["tools"]] == ["ok"]
-        waiting.cancel()
-        await asyncio.gather(waiting, return_exceptions=True)

@@ -219,13 +219,6 @@ async def test_what_does_not_rule_a_change_out_leaves_its_outcome_unknown(web: W
     assert len(web.asked) == 1, "a change is never repeated by itself"
 
 
-@pytest.mark.parametrize("status", [301, 302, 303])
-async def test_a_redirect_to_what_was_made_is_no_failure(web: Web, status: int):
-    web.redirects_with = status
-    assert isinstance(await change(web.url + "/booking"), UnknownOutcome)
-    assert list(web.effects.values()) == [1]
-
-
 async def test_what_fails_behind_a_redirect_leaves_a_change_unknown():
     """The server has received the request once, even if it cannot be reached again."""
     moved = b"HTTP/1.1 307 Temporary Redirect\r\nLocation: /again\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -268,23 +261,6 @@ def cutting(said: bytes) -> Iterator[str]:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
         thread.join(10)
         assert not thread.is_alive()
-
-
-async def test_a_status_query_finds_a_change_by_its_key(web: Web):
-    order = http_tool(
-        web.url + "/order", "order_create", method="POST", idempotent=False, status_query="order_status"
-    )
-    query = http_tool(
-        web.url + "/order_status", "order_status", inputs=schema("idempotency_key", idempotency_key="string")
-    )
-    web.statuses = [500]
-    async with Caller(order, query) as caller:
-        outcome = await caller.call("order_create")
-        assert isinstance(outcome, UnknownOutcome)
-        found = await caller.call("order_status", idempotency_key=outcome.idempotency_key)
-
-    assert found == ToolData({"status": "done", "data": {"order": outcome.idempotency_key}})
-    assert web.effects == {outcome.idempotency_key: 1}
 
 
 async def test_the_wait_that_the_server_asks_for_is_passed_on(web: Web):

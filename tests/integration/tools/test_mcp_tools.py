@@ -53,22 +53,15 @@ def place(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
 
 
 async def test_a_tool_is_called_with_its_inputs(place: dict[str, Any]):
-    async with Caller(mcp_tool("number_add", inputs=ADD, **place)) as caller:
-        assert await caller.call(left=1, right=2) == ToolData({"total": 3})
-        assert await caller.call(left=5) == ToolData({"total": 6})
+    """With the call's key, and with content as an object."""
+    names = ("key_show", "word_list", "picture_get")
+    tools = [mcp_tool(name, name, **place) for name in names]
+    async with Caller(mcp_tool("number_add", inputs=ADD, **place), *tools) as caller:
+        totals = [await caller.call(left=1, right=2), await caller.call(left=5)]
+        key, words, picture = [await caller.call(name) for name in names]
 
-
-async def test_the_calls_key_is_with_the_call(place: dict[str, Any]):
-    async with Caller(mcp_tool("key_show", **place)) as caller:
-        assert await caller.call() == ToolData({"key": "turn_1:tool:thing_get:1"})
-
-
-async def test_content_becomes_an_object(place: dict[str, Any]):
-    tools = [mcp_tool("word_list", "word_list", **place), mcp_tool("picture_get", "picture_get", **place)]
-    async with Caller(*tools) as caller:
-        words = await caller.call("word_list")
-        picture = await caller.call("picture_get")
-
+    assert totals == [ToolData({"total": 3}), ToolData({"total": 6})]
+    assert key == ToolData({"key": "turn_3:tool:key_show:1"})
     assert words == ToolData({"text": "one\ntwo"})
     block = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
     assert picture == ToolData({"text": "a dot", "content": [block]})
@@ -91,21 +84,17 @@ async def test_huge_answers_are_refused_and_the_server_goes_on(place: dict[str, 
     assert afterwards == ToolData({"text": "x" * 10})
 
 
-async def test_a_server_that_lies_about_its_output_is_caught(place: dict[str, Any]):
-    tool = mcp_tool("thing_lie", output_schema=schema("count", count="integer"), **place)
-    async with Caller(tool) as caller:
-        result = await caller.call()
-
-    assert isinstance(result, ToolError)
-    assert "can't use" in english(result.message)
-
-
 async def test_what_a_tool_reports_as_its_failure_has_a_category(place: dict[str, Any]):
+    """A result that does not fit the manifest is a failure, too."""
+    lie = mcp_tool("thing_lie", "thing_lie", output_schema=schema("count", count="integer"), **place)
     tools = [mcp_tool("thing_fail", "thing_fail", **place), mcp_tool("thing_refuse", "thing_refuse", **place)]
-    async with Caller(*tools) as caller:
+    async with Caller(lie, *tools) as caller:
         failed = await caller.call("thing_fail")
         refused = await caller.call("thing_refuse")
+        lied = await caller.call("thing_lie")
 
+    assert isinstance(lied, ToolError)
+    assert "can't use" in english(lied.message)
     assert isinstance(failed, ToolError)
     assert (failed.category, failed.undecided) == (FailureCategory.SERVER_ERROR, True)
     assert "secret detail" not in english(failed.message)
@@ -237,11 +226,6 @@ async def test_a_server_gets_to_see_only_the_variables_that_it_is_given():
     assert without.category is FailureCategory.AUTH_ERROR
 
 
-async def test_a_server_that_prints_between_messages_is_understood():
-    async with Caller(mcp_tool("text_print")) as caller:
-        assert await caller.call() == ToolData({"ok": True})
-
-
 async def test_a_server_deaf_to_cancellation_is_given_up_and_started_again(tmp_path: Path):
     marker = tmp_path / "here"
     tools = [
@@ -272,13 +256,16 @@ def _session_of(caller: Caller) -> object:
     return server._session
 
 
-async def test_garbage_between_messages_costs_nothing():
-    async with Caller(mcp_tool("text_garble"), mcp_tool("number_add", "number_add", inputs=ADD)) as caller:
-        assert await caller.call() == ToolData({"ok": True})
+async def test_output_between_messages_costs_nothing():
+    """Text, and garbage."""
+    names = ("text_print", "text_garble")
+    tools = [mcp_tool(name, name) for name in names]
+    async with Caller(*tools, mcp_tool("number_add", "number_add", inputs=ADD)) as caller:
+        assert [await caller.call(name) for name in names] == [ToolData({"ok": True})] * 2
         assert await caller.call("number_add", left=1) == ToolData({"total": 2})
 
 
-@pytest.mark.parametrize("tool", ["model_ask", "user_ask"])
+@for_each("tool", ["model_ask", "user_ask"])
 async def test_a_server_gets_neither_our_model_nor_our_user(tool: str):
     """The server may ask for both; nothing here answers, and its call fails."""
     async with Caller(mcp_tool(tool), mcp_tool("number_add", "number_add", inputs=ADD)) as caller:

@@ -57,7 +57,6 @@ class Web:
     tokens: dict[str, str] = field(default_factory=dict)
     sent_bytes: int = 0
     elsewhere: str = ""
-    redirects_with: int = 303
     disconnected: threading.Event = field(default_factory=threading.Event)
 
     def forget(self) -> None:
@@ -139,7 +138,7 @@ class Web:
         self.effects[key] = self.effects.get(key, 0) + 1
         if self.statuses:
             return JSONResponse({"order": key}, self.statuses.pop(0))
-        return Response(status_code=self.redirects_with, headers={"Location": "/echo/made"})
+        return Response(status_code=303, headers={"Location": "/echo/made"})
 
     async def _order_status(self, request: Request) -> Response:
         await self._note(request)
