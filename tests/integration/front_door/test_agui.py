@@ -6,7 +6,6 @@ import asyncio
 import shutil
 import subprocess
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
@@ -18,8 +17,6 @@ from tests.integration.front_door.agui_client import run, text_of
 from tests.processes.gateway import gateway
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "agui"
-WISH = f"Book a flight from Oslo to Sydney on {datetime.now(UTC) + timedelta(days=20):%d %B %Y} for 8 people"
-"""A request above the price limit for bookings without approval."""
 TRAVEL = {"PARLEY_DOMAIN": "travel", "OPENAI_BASE_URL": ""}
 
 
@@ -63,34 +60,6 @@ async def test_a_run_tells_where_the_user_is(url: str) -> None:
     assert {name: session[name] for name in place} == place
     [status, problem] = await run(url, "thread-5", "run-2", "hello", forwardedProps={"timezone": "Mars"})
     assert (status, "timezone" in problem) == (422, True)
-
-
-async def test_an_approval_interrupts_and_resumes(url: str) -> None:
-    await run(url, "thread-2", "run-1", WISH)
-    asked = await run(url, "thread-2", "run-2", "yes")
-    [interrupt] = asked[-1].outcome.interrupts
-    assert (interrupt.reason, interrupt.metadata["tool_id"]) == ("approval", "flight_book")
-    other = await run(url, "thread-3", "run-1", resume=[{"interruptId": interrupt.id, "status": "resolved"}])
-    assert other[0] == 404, "an approval of another thread"
-
-    answer = {"interruptId": interrupt.id, "status": "resolved", "payload": {"approved": True}}
-    done = await run(url, "thread-2", "run-3", resume=[answer])
-    assert done[-2].snapshot["completed"] == ["book_flight"]
-    assert done[-1].outcome.type == "success"
-    assert "Booked" in text_of(done)
-    again = await run(url, "thread-2", "run-3", resume=[answer])
-    assert again[-2].snapshot["turn_id"] == done[-2].snapshot["turn_id"]
-
-
-async def test_a_denied_approval_ends_the_task(url: str) -> None:
-    await run(url, "thread-4", "run-1", WISH)
-    asked = await run(url, "thread-4", "run-2", "yes")
-    [interrupt] = asked[-1].outcome.interrupts
-    denied = await run(
-        url, "thread-4", "run-3", resume=[{"interruptId": interrupt.id, "status": "cancelled"}]
-    )
-    assert denied[-2].snapshot["completed"] == []
-    assert denied[-1].outcome.type == "success"
 
 
 async def test_the_client_of_the_protocol_chats(url: str, tmp_path: Path) -> None:

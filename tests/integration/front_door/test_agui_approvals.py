@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,12 +37,14 @@ class House:
         return serve(create_app(lambda: open_dependencies(settings)))
 
 
-@pytest.fixture
-async def house(database_url: str, redis_url: str, tmp_path: Path) -> AsyncIterator[House]:
+@pytest.fixture(scope="module")
+def house(
+    database_url: str, module_redis_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[House]:
     environment = {"PARLEY_DOMAIN": str(TREASURY), "OPENAI_BASE_URL": ""}
-    with fleet(database_url, redis_url, tmp_path, environment) as crew:
+    with fleet(database_url, module_redis_url, tmp_path_factory.mktemp("agui"), environment) as crew:
         crew.start(1, application="workers.app")
-        yield House(database_url, redis_url, crew)
+        yield House(database_url, module_redis_url, crew)
 
 
 async def say(url: str, thread: str, run_id: str, text: str | None = None, **more: Any) -> list[Any]:
@@ -66,6 +68,8 @@ async def test_two_interrupts_are_answered_in_reverse_order(house: House) -> Non
         assert interrupts_of(talk) == waiting
         assert await ledger(url, "thread-1") == []
 
+        other = await say(url, "thread-0", "run-1", resume=[answer(waiting["account_close"])])
+        assert other[0] == 404, "an approval of another thread"
         closed = await say(url, "thread-1", "run-4", resume=[answer(waiting["account_close"])])
         assert closed[-2].snapshot["completed"] == ["close_account"]
         assert interrupts_of(closed) == {"invoice_pay": waiting["invoice_pay"]}

@@ -14,11 +14,10 @@ import pytest
 from celery import Celery
 from celery.exceptions import TaskRevokedError
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.redis.address import for_celery
 from parley.main import run
 from tests.celery_clients import connected
-from tests.integration.chaos.fleet import ROOT, Fleet, fleet, wait_until
+from tests.integration.chaos.fleet import Fleet, fleet, wait_until
 from tests.integration.front_door.plain_backend import make_app
 
 SUBMISSIONS = "submissions"
@@ -184,46 +183,6 @@ def test_an_approval_that_is_not_there_is_refused(backend: Backend) -> None:
     with pytest.raises(Exception, match="decision") as caught:
         backend.call("decide_approval", approval_id="approval_0", decision="perhaps")
     assert caught.value.args[0] == "invalid_input"
-
-
-def test_an_approval_is_decided_and_its_call_made_once(
-    empty_database_url: str, redis_url: str, tmp_path: Path
-) -> None:
-    """In a separate database, in which other tests' workers do not look for turns."""
-    migrate(database := empty_database_url)
-    environment = {"PARLEY_DOMAIN": str(ROOT / "tests" / "transcripts" / "domains" / "desk")}
-
-    def ask(session: str) -> str:
-        """Make the assistant request an approval, and return its ID."""
-        backend.call("submit_turn", session_id=session, text="wipe disk of printer one", wait=40)
-        with psycopg.connect(database) as connection:
-            query = "SELECT approval_id FROM approvals WHERE session_id = %s AND status = 'pending'"
-            [(approval_id,)] = connection.execute(query, [session]).fetchall()
-        return approval_id
-
-    with (
-        fleet(database, redis_url, tmp_path, environment) as crew,
-        backend_of(database, redis_url) as backend,
-    ):
-        crew.start(1, application="workers.app")
-        granted, denied = ask("granted"), ask("denied")
-
-        decided = [backend.send("decide_approval", granted, "grant", "checked by hand") for _ in range(3)]
-        ends = [result.get(timeout=40, interval=0.05, propagate=False) for result in decided]
-        refused = backend.call("decide_approval", approval_id=denied, decision="deny", reason="not that one")
-
-        answers = [end for end in ends if isinstance(end, dict)]
-        assert {(one["approval_id"], one["reason"]) for one in answers} == {(granted, "checked by hand")}
-        [resumed_by] = {one["resumed_by"] for one in answers}
-        resumed = backend.call("show_turn", turn_id=resumed_by, wait=40)
-        stopped = backend.call("show_turn", turn_id=refused["resumed_by"], wait=40)
-    assert [(call["tool_id"], call["status"]) for call in resumed["tools"]] == [("disk_wipe", "ok")]
-    assert (resumed["status"], stopped["status"], stopped["tools"]) == ("done", "done", [])
-    with psycopg.connect(database) as connection:
-        effects = "SELECT session_id, tool_id, status FROM effects WHERE tool_id = 'disk_wipe'"
-        assert connection.execute(effects).fetchall() == [("granted", "disk_wipe", "done")]
-        statuses = "SELECT session_id, status FROM approvals ORDER BY session_id"
-        assert connection.execute(statuses).fetchall() == [("denied", "denied"), ("granted", "used")]
 
 
 def test_too_many_positional_arguments_are_refused(backend: Backend) -> None:

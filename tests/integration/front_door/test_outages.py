@@ -51,8 +51,9 @@ class World:
             return connection.execute(query.encode(), arguments).fetchall()
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    tmp_path = tmp_path_factory.mktemp("world")
     with ExitStack() as stack:
         (tmp_path / "stores").mkdir()
         database = stack.enter_context(open_database(tmp_path / "stores", durable=False))

@@ -138,7 +138,7 @@ async def test_a_session_at_work_is_left_to_the_next_run(house: House, anna: Use
     assert await find(house, "elvet curtains") == []
 
 
-@pytest.mark.parametrize(("before", "after"), [(0, 0), (0, 1), (1, 0), (1, 1)])
+@pytest.mark.parametrize(("before", "after"), [(0, 0), (1, 1)])
 async def test_a_worker_forgets_what_it_remembers_of_a_session(
     house: House, anna: UserId, before: int, after: int
 ) -> None:
@@ -246,53 +246,6 @@ async def test_what_nobody_s_conversation_forgot_is_taken_out_of_its_branches(ho
     assert record.closing == {"erased": 1, "left": 0}
     for session_id in (root, branch):
         assert "Paper lanterns" not in str((await store.sessions.get(DEFAULT_TENANT, session_id)).state)
-
-
-async def test_names_of_what_sessions_are_made_of_stay(house: House, anna: UserId) -> None:
-    """A domain and a task can have the same name as something forgotten."""
-    session_id = await house.session(
-        saying("I like to book a flight."), user=anna, archived=(booked("business"),)
-    )
-    store = house.ports.stores
-    before = await store.sessions.get(DEFAULT_TENANT, session_id)
-    for text in ("book a flight", before.domain):
-        wish = liking(text)
-        await store.preferences.remember(DEFAULT_TENANT, anna, (wish,))
-        await store.preferences.forget(DEFAULT_TENANT, anna, (wish.key,))
-        await house.run("erase_forgotten")
-    after = await store.sessions.get(DEFAULT_TENANT, session_id)
-
-    assert (after.domain, after.user_id) == (before.domain, anna)
-    assert "book a flight" not in str(after.state)
-    named = "SELECT dact, state, body #>> '{slots,cabin,value}' FROM flows_archive WHERE session_id = %s"
-    assert await house.execute(named, session_id) == [("book_flight", "Completed", "business")]
-
-
-async def test_what_is_said_instead_is_known_and_the_old_is_erased(house: House, anna: UserId) -> None:
-    session_id = await house.session(saying("My home is in Oslo."), user=anna)
-    store = house.ports.stores
-    old, new = [
-        Preference("*.home", PreferenceKind.RULE, Source.EXPLICIT, city, f"My home is in {city}")
-        for city in ("Oslo", "Berlin")
-    ]
-    await store.preferences.remember(DEFAULT_TENANT, anna, (old,))
-    await store.preferences.forget(DEFAULT_TENANT, anna, (old.key,))
-    await store.preferences.remember(DEFAULT_TENANT, anna, (new,))
-    await house.run("erase_forgotten")
-
-    assert [one.value for one in await store.preferences.of_user(DEFAULT_TENANT, anna)] == ["Berlin"]
-    assert "Oslo" not in str((await store.sessions.get(DEFAULT_TENANT, session_id)).state)
-
-
-async def test_what_is_said_after_everything_was_forgotten_stays(house: House, anna: UserId) -> None:
-    before = await house.session(saying("My shoes are green."), user=anna)
-    await house.ports.stores.preferences.forget_everything(DEFAULT_TENANT, anna)
-    after = await house.session(saying("My hat is red."), user=anna)
-    await house.run("erase_forgotten")
-
-    states = [(await house.ports.stores.sessions.get(DEFAULT_TENANT, one)).state for one in (before, after)]
-    assert "shoes" not in str(states[0])
-    assert "My hat is red." in str(states[1])
 
 
 def liking(what: str) -> Preference:

@@ -11,6 +11,7 @@ import pytest
 from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.ports.memory.preferences import Source
 from orchestrator.settings import Settings
+from orchestrator.turns.turn import TurnKind
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, UserId, new_id
 from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 from tests.conversation import say
@@ -61,7 +62,9 @@ class Talk:
 async def test_what_is_told_early_serves_late_without_a_model(
     database_url: str, redis_url: str, tmp_path: Path, length: int
 ) -> None:
-    """A rule fills its slot; a mentioned fact is remembered and returned on request."""
+    """IF-12, RT-4: a flow proposes a summary after twenty turns, and the lane applies it. A rule fills its slot; a
+    mentioned fact is remembered and returned on request.
+    """
     settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
     with fleet(database_url, redis_url, tmp_path, {"PARLEY_DOMAIN": "travel"}) as crew:
         crew.start(1, application="workers.app", queues=QUEUES, threads=4)
@@ -74,7 +77,13 @@ async def test_what_is_told_early_serves_late_without_a_model(
             await talk.wait_for_what_is_noticed()
             known = await talk.say("what do you know about me?")
             booked = await talk.say("book a flight to Rome tomorrow")
+            state = (await ports.stores.sessions.get(DEFAULT_TENANT, talk.session_id)).state or {}
+            turns = await ports.stores.inbox.turns(DEFAULT_TENANT, session_id=talk.session_id)
 
+    decided = [turn.result or {} for turn in turns if turn.input.kind is TurnKind.SYSTEM]
+    assert {one["proposal"]["decision"] for one in decided} <= {"applied", "rebased"}
+    assert state["summary"]["through_turn"] >= 20
+    assert "bookings" in state["summary"]["text"]
     assert talk.turn == length
     assert "My wife is allergic to nuts. (noticed in our conversation on " in known["reply"]
     assert "I'll use Bergen (BGO) as the origin (you said “I always fly from Bergen” on " in booked["reply"]

@@ -11,15 +11,12 @@ import pytest
 
 from internal_flows.builtin import FLOWS
 from internal_flows.catalogue import Catalogue
-from orchestrator.adapters.postgres.tables import metadata
 from orchestrator.bootstrap import Ports
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.storage.serialization import diff
-from orchestrator.memory.user_memory import owner_of
 from orchestrator.ports.lane import Lane
-from orchestrator.ports.memory.preferences import Preference, PreferenceKind, Source
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
-from orchestrator.ports.runs.records import NewRun, RunRecord
+from orchestrator.ports.runs.records import RunRecord
 from orchestrator.ports.runs.status import RunStatus
 from orchestrator.turns.lease import ArchivedFlow, TurnCommit
 from orchestrator.turns.turn import TurnKind, TurnStatus
@@ -268,44 +265,6 @@ async def test_closing_makes_a_checkpoint_of_the_whole_state(house: House) -> No
     assert await house.ports.stores.sessions.state_at(DEFAULT_TENANT, session_id, Epoch(3)) == states[-1]
 
 
-async def test_what_was_remembered_of_a_session_goes_with_it(house: House) -> None:
-    session_id = await house.session(spoken(1))
-    owner = owner_of(None, session_id)
-    note = Preference("note.x", PreferenceKind.NOTE, Source.EXPLICIT, text="likes tea")
-    await house.ports.stores.preferences.remember(DEFAULT_TENANT, owner, (note,))
-    await make_tools(house.ports)["maintenance"].delete_session(DEFAULT_TENANT, session_id)
-
-    assert await house.ports.stores.preferences.of_user(DEFAULT_TENANT, owner) == []
-
-
-async def test_nothing_of_a_deleted_session_is_left_in_any_table(house: House) -> None:
-    """Not in a plan, nor in the inputs of the session's runs."""
-    secret = "passport X4711"
-    session_id = await house.session(spoken(1))
-    run = NewRun("summarize_session", inputs=(secret,), tenant_id=DEFAULT_TENANT, session_id=session_id)
-    started = await house.ports.stores.runs.start((run,))
-    [run_id] = started.runs.values()
-    await house.execute(
-        "INSERT INTO internal_items (run_id, position, tenant_id, status, input)"
-        " VALUES (%s, 0, %s, 'queued', to_json(%s::text))",
-        *(run_id, DEFAULT_TENANT, secret),
-    )
-    await house.execute(
-        "INSERT INTO plans (session_id, plan_id, tenant_id, turn_id, dact, goal, state, revision, body)"
-        " VALUES (%s, 'p', %s, 't', 'trip', %s, 'Active', 1, '{}')",
-        *(session_id, DEFAULT_TENANT, secret),
-    )
-
-    await make_tools(house.ports)["maintenance"].delete_session(DEFAULT_TENANT, session_id)
-
-    for table in metadata.tables:
-        for trace in (session_id, secret, run_id):
-            found = await house.execute(
-                f"SELECT count(*) FROM {table} AS row WHERE row::text LIKE %s", f"%{trace}%"
-            )
-            assert found == [(0,)], (table, trace)
-
-
 async def test_pruned_histories_keep_their_newest_epochs_readable(house: House) -> None:
     """ST-2, ST-3"""
     states = [spoken(number) for number in range(1, 8)]
@@ -324,14 +283,3 @@ async def test_pruned_histories_keep_their_newest_epochs_readable(house: House) 
         found = await house.ports.stores.sessions.state_at(DEFAULT_TENANT, session_id, Epoch(epoch))
         assert found == states[epoch - 1]
     assert (await house.ports.stores.sessions.get(DEFAULT_TENANT, session_id)).state == states[-1]
-
-
-async def test_old_events_and_journal_entries_go(house: House) -> None:
-    session_id = await house.session(spoken(1))
-    await house.execute("UPDATE events SET at = now() - interval '31 days' WHERE session_id = %s", session_id)
-    other = await house.session(spoken(1))
-    [record] = await house.run("prune_runtime")
-
-    assert record.closing["events"] >= 1
-    assert await house.execute("SELECT 1 FROM events WHERE session_id = %s", session_id) == []
-    assert await house.execute("SELECT 1 FROM events WHERE session_id = %s LIMIT 1", other) == [(1,)]

@@ -66,26 +66,12 @@ class Bad(InternalFlow):
 """
 
 
-async def test_readiness_names_flows_that_are_off(
-    domain: Path, database_url: str, redis_url: str, tmp_path: Path
-) -> None:
-    """The gateway reports its workers' findings; all other flows run."""
-    (domain / "internal_flows.py").write_text(OWN + BAD)
-    settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
-    with fleet(database_url, redis_url, tmp_path, {"PARLEY_DOMAIN": str(domain)}) as crew:
-        crew.start(1, application="workers.app", queues="internal,urgent")
-        async with open_dependencies(settings) as dependencies:
-            told = await ready(dependencies.operations)
-            while not (isinstance(told, Ready) and told.off):
-                await asyncio.sleep(0.1)
-                told = await ready(dependencies.operations)
-
-    assert [problem for problem in told.off if "bad" in problem and "unknown tool 'hammer'" in problem]
-
-
 async def test_a_worker_carries_it_out_with_the_configuration_of_the_moment(
     domain: Path, database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
+    """The gateway reports the flows that are off; all other flows run."""
+    (domain / "internal_flows.py").write_text(OWN + BAD)
+    settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
     with fleet(database_url, redis_url, tmp_path, {"PARLEY_DOMAIN": str(domain)}) as crew:
         crew.start(1, application="workers.app", queues="internal,urgent")
         async with Database(database_url) as database:
@@ -93,6 +79,13 @@ async def test_a_worker_carries_it_out_with_the_configuration_of_the_moment(
             assert (await _closing(runs)) == {"total": 6}
             (domain / "internal_flows.yaml").write_text("flows:\n  count_words: {factor: 10}\n")
             assert (await _closing(runs)) == {"total": 30}
+        async with open_dependencies(settings) as dependencies:
+            told = await ready(dependencies.operations)
+            while not (isinstance(told, Ready) and told.off):
+                await asyncio.sleep(0.1)
+                told = await ready(dependencies.operations)
+
+    assert [problem for problem in told.off if "bad" in problem and "unknown tool 'hammer'" in problem]
 
 
 async def _closing(runs: PostgresRuns) -> object:

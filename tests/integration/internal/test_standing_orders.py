@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -27,15 +26,16 @@ REPORTS = "SELECT count(*) FROM turns WHERE session_id = %s AND kind = 'system' 
 
 
 @pytest.fixture
-async def ports(database_url: str, redis_url: str) -> AsyncIterator[Ports]:
-    async with open_ports(Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)) as opened:
+async def ports(database_url: str, module_redis_url: str) -> AsyncIterator[Ports]:
+    async with open_ports(Settings(DATABASE_URL=database_url, REDIS_URL=module_redis_url)) as opened:
         yield opened
 
 
-@pytest.fixture
-def crew(database_url: str, redis_url: str, ports: Ports, tmp_path: Path) -> Iterator[Fleet]:
-    del ports
-    with fleet(database_url, redis_url, tmp_path) as started:
+@pytest.fixture(scope="module")
+def crew(
+    database_url: str, module_redis_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Fleet]:
+    with fleet(database_url, module_redis_url, tmp_path_factory.mktemp("crew")) as started:
         started.start(1, application="workers.app", queues="turns,submissions,internal,urgent")
         yield started
 

@@ -16,9 +16,8 @@ from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.work import PostgresRunWork
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
-from orchestrator.errors import InboxFull, LaneLost, Unavailable
+from orchestrator.errors import LaneLost, Unavailable
 from orchestrator.turns.lease import Lease
-from orchestrator.turns.turn import Receipt, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, SessionId
 from tests.contract.factories import commit_for, new_session_id, submission
 from tests.integration.workers.lanes import Stage
@@ -286,21 +285,6 @@ async def test_a_server_that_is_not_there_is_unavailable() -> None:
             await PostgresInbox(database).submit(submission(DEFAULT_TENANT, "s"))
         with pytest.raises(Unavailable):
             await PostgresSessions(database).get(DEFAULT_TENANT, SessionId("s"))
-
-
-async def test_the_total_is_bounded(stage: Stage) -> None:
-    """RT-5: over all sessions; rejected, not queued."""
-    session = await stage.session()
-    waiting = (await stage.run("SELECT coalesce(sum(pending), 0) FROM lanes"))[0][0]
-    inbox = PostgresInbox(stage.database, total_limit=int(waiting) + 2)
-    receipts: list[Receipt] = [
-        await inbox.submit(submission(DEFAULT_TENANT, session, str(n))) for n in range(2)
-    ]
-    with pytest.raises(InboxFull):
-        await inbox.submit(submission(DEFAULT_TENANT, await stage.session(), "over"))
-    stored = await inbox.turns(DEFAULT_TENANT, session_id=session)
-    assert {turn.turn_id for turn in stored} == {receipt.turn_id for receipt in receipts}
-    assert {turn.status for turn in stored} == {TurnStatus.QUEUED}
 
 
 async def test_the_sweep_names_a_backlog_bit_by_bit(stage: Stage) -> None:

@@ -204,7 +204,10 @@ async def by_the_queue(_: House, fields: Fields) -> Verdict:
     try:
         parse_request(arguments).for_inbox(DomainRegistry("travel"))
     except ParleyError as error:
-        code, message, *field = TaskRefused.because_of(error).args
+        refusal = TaskRefused.because_of(error)
+        code, message, *field = refusal.args
+        assert len(message) < 300
+        assert message not in repr(refusal), "what is logged and shown in Flower"
         return Verdict(code, field[0], message)
     return ACCEPTED
 

@@ -13,6 +13,7 @@ import pytest
 
 from orchestrator.adapters.task_sender import TASK_QUEUES
 from orchestrator.ports.tasks import SUBMIT_TURN
+from tests.cases import for_each
 from tests.celery_clients import celery_client
 from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.flower.server import ask, flower
@@ -20,7 +21,6 @@ from tests.integration.workers.rabbit import is_installed, rabbit
 from tests.processes.forked import ROOT, run
 
 PASSWORD = "flower:open-sesame"
-GRACE_S = 30
 SAID = "wait 0 my-card-number-is-4111"
 CLOSED = (
     *(
@@ -126,7 +126,7 @@ def listed(body: str) -> list[dict[str, str]]:
     return list(orjson.loads(body).values())
 
 
-@pytest.mark.parametrize("password", [None, "no-colon", "a:b,"])
+@for_each("password", [None, "no-colon", "a:b,"])
 def test_it_does_not_start_where_others_reach_it_without_a_password(
     password: str | None, tmp_path: Path
 ) -> None:
@@ -144,6 +144,7 @@ def test_it_does_not_start_where_others_reach_it_without_a_password(
     )
 
 
+@pytest.mark.slow
 def test_it_ends_by_the_first_signal_wherever_that_finds_it(redis_url: str) -> None:
     """An exception that a signal raises in a destructor has no effect."""
     ended = subprocess.run(

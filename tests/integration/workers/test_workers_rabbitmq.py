@@ -20,20 +20,13 @@ from amqp import Message
 from celery import Celery
 
 from orchestrator.adapters.broker_queues import TASK_QUEUES
-from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.runs.runs import PostgresRuns
-from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.adapters.task_sender import producer_options
 from orchestrator.bootstrap import open_ports
-from orchestrator.ports.runs.status import RunStatus
 from orchestrator.ports.tasks import START_RUN, SUBMIT_TURN
 from orchestrator.settings import Settings
-from orchestrator.turns.turn import Submission, TurnInput
-from orchestrator.types import DEFAULT_TENANT, SessionId
 from parley.diagnosis.messaging import examine_broker
 from parley.main import run
 from tests.celery_clients import celery_client
-from tests.contract.internal.conftest import STAND_IN, OnWorkers
 from tests.integration.chaos.checker import check, read_history
 from tests.integration.chaos.fleet import ROOT, fleet, wait_until
 from tests.integration.chaos.submitting import Submitter, all_finished
@@ -251,59 +244,6 @@ def test_what_was_delivered_too_often_is_listed_and_replayed(
             assert letters() == []
     finally:
         node.control("clear_policy", "parley")
-
-
-async def test_a_turn_outlives_the_worker_that_is_killed_in_the_middle_of_it(
-    node: Rabbit, backend: Celery, database_url: str, redis_url: str, tmp_path: Path
-) -> None:
-    settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url, PARLEY_BROKER_URL=node.url)
-    running = "SELECT count(*) FROM lanes WHERE session_id = 'cut-off' AND lease_owner IS NOT NULL"
-    with fleet(database_url, redis_url, tmp_path, {"PARLEY_BROKER_URL": node.url}) as crew:
-        (first,) = crew.start(1)
-        async with open_ports(settings) as ports:
-            await Submitter(ports).submit("cut-off", f"until {tmp_path / 'go'}")
-        await asyncio.to_thread(
-            wait_until, lambda: count(database_url, running), within_s=30, what="the turn is at work"
-        )
-        crew.start(1)
-        first.kill()
-        (tmp_path / "go").touch()
-        again = await asyncio.to_thread(submit, backend, "cut-off", "say")
-    assert (again["status"], again["reply"]) == ("done", "2"), "the first one was counted, and once"
-
-
-async def test_what_a_turn_waits_for_overtakes_background(
-    node: Rabbit, backend: Celery, database_url: str, redis_url: str, tmp_path: Path
-) -> None:
-    """IF-14, with RabbitMQ queues: background work is deferred, urgent work is not."""
-    environment = {
-        "PARLEY_BROKER_URL": node.url,
-        "PARLEY_SHUTDOWN_GRACE_S": "0.3",
-        "PARLEY_DEFER_ABOVE_S": "0.2",
-        "PARLEY_DEFER_AT_MOST_S": "600",
-    }
-    with fleet(database_url, redis_url, tmp_path, environment) as crew:
-        (worker,) = crew.start(1, application=STAND_IN, queues="internal,urgent", threads=4)
-        async with Database(database_url) as database:
-            waiting = Submission(
-                SessionId("waits"), TurnInput("hello"), DEFAULT_TENANT, create_session=True, domain="travel"
-            )
-            receipt = await PostgresInbox(database).submit(waiting)
-            await asyncio.to_thread(
-                wait_until,
-                lambda: "Maintenance is deferred." in worker.log.read_text(),
-                within_s=30,
-                what="it stands back",
-            )
-            on_workers = OnWorkers(PostgresRuns(database), backend)
-            put_off = await on_workers.start((on_workers.catalogue.new_run("doubling", inputs=(1, 2)),))
-            urgent = await on_workers.run(on_workers.catalogue.new_run("pressing", inputs=(1, 2)))
-            background = await on_workers.runs.get(DEFAULT_TENANT, put_off.runs["doubling"])
-            assert (urgent[-1].status, background.status) == (RunStatus.DONE, RunStatus.READY)
-
-            await PostgresInbox(database).cancel(DEFAULT_TENANT, receipt.turn_id)
-            chain = await on_workers.chain_ended(put_off.runs["doubling"])
-            assert chain[-1].status is RunStatus.DONE
 
 
 @pytest.mark.slow

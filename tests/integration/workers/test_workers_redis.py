@@ -47,14 +47,6 @@ class Sent:
         self.sessions.append(session_id)
 
 
-async def test_a_message_is_sent_when_nobody_is_awake(redis: Redis) -> None:
-    sent = Sent()
-
-    await RedisWakeup(redis, sent).offer(A)
-
-    assert sent.sessions == [A]
-
-
 async def test_a_burst_sends_one_message(redis: Redis) -> None:
     sent = Sent()
     door = RedisWakeup(redis, sent)

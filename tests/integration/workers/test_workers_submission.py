@@ -13,7 +13,6 @@ import redis
 from celery import Celery
 
 from orchestrator.ports.tasks import SUBMIT_TURN
-from tests.cases import for_each
 from tests.celery_clients import celery_client
 from tests.integration.chaos.fleet import ROOT, Fleet, fleet, wait_until
 
@@ -88,36 +87,6 @@ async def test_more_waiting_submissions_than_threads_still_end(crew: Fleet, back
     )
 
     assert [one["status"] for one in done] == ["done"] * 12
-
-
-@for_each(
-    ("arguments", "code", "field"),
-    [
-        ({"session_id": "s"}, "invalid_input", "body"),
-        ({"session_id": "s", "text": "  "}, "invalid_input", "text"),
-        ({"session_id": "s", "text": "a\x00b"}, "invalid_input", "text"),
-        ({"session_id": "s", "text": "a", "action": {"name": "b"}}, "invalid_input", "body"),
-        ({"session_id": "s", "text": "x" * 1_000_000}, "input_too_large", "body"),
-        ({"session_id": "no spaces", "text": "a"}, "invalid_input", "session_id"),
-        ({"text": "a"}, "invalid_input", "session_id"),
-        ({"session_id": "s", "text": "a", "sequence": 0}, "invalid_input", "sequence"),
-        ({"session_id": "s", "text": "a", "if_busy": "hurry"}, "invalid_input", "if_busy"),
-        ({"session_id": "s", "text": "a", "unknown": 1}, "invalid_input", "unknown"),
-    ],
-)
-def test_bad_arguments_get_one_clear_error(arguments: dict[str, Any], code: str, field: str) -> None:
-    from orchestrator.errors import InvalidInput  # noqa: PLC0415
-    from workers.messages.refusal import TaskRefused  # noqa: PLC0415
-    from workers.submission import parse_request  # noqa: PLC0415
-
-    with pytest.raises(InvalidInput) as caught:
-        parse_request(arguments)
-    refusal = TaskRefused.because_of(caught.value)
-
-    told_code, message, told_field = refusal.args
-    assert (told_code, told_field) == (code, field)
-    assert len(message) < 300
-    assert message not in repr(refusal), "what is logged and shown in Flower"
 
 
 async def test_a_refusal_is_a_failure_with_code_and_reason(crew: Fleet, backend: Backend) -> None:
