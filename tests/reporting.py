@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import resource
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from tests.processes.forked import connected
 from tests.scheduling import note_times, unit_of
 
 # Maximum CPU time of a test without the `slow` mark, in seconds, including its child processes. CPU time
@@ -131,18 +132,32 @@ class Reporting:
 def cpu_s() -> float:
     """Return the CPU seconds of this process and all processes below it, including running processes.
 
-    Unawaited processes count while they live. Without ``/proc``, only this process and its awaited children
-    count.
+    The fork server's own time counts for the process that started it, and that of its children for the processes that
+    asked for them. Without ``/proc``, only this process and its awaited children count.
     """
     used = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     ours = sum(each.ru_utime + each.ru_stime for each in used)
-    return ours + sum(map(_ticks, _below(os.getpid()))) / os.sysconf("SC_CLK_TCK")
+    server = connected()
+    if server is None:
+        return ours + _seconds(_below(os.getpid()))
+    forked = [*server.processes.values()]
+    ours += sum(process.cpu_s for process in forked)
+    running = [process.pid for process in forked if process.returncode is None]
+    ours += _seconds(pid for each in running for pid in (each, *_below(each)))
+    if server.pid is not None:
+        ours += _ticks(server.pid, with_children=False) / os.sysconf("SC_CLK_TCK")
+    return ours + _seconds(_below(os.getpid(), without=server.pid))
 
 
-def _below(pid: int) -> Iterator[int]:
+def _seconds(pids: Iterable[int]) -> float:
+    return sum(map(_ticks, pids)) / os.sysconf("SC_CLK_TCK")
+
+
+def _below(pid: int, without: int | None = None) -> Iterator[int]:
     for child in _children(Path(f"/proc/{pid}/task")):
-        yield child
-        yield from _below(child)
+        if child != without:
+            yield child
+            yield from _below(child)
 
 
 def _children(threads: Path) -> list[int]:
@@ -157,12 +172,13 @@ def _children(threads: Path) -> list[int]:
                 return []
 
 
-def _ticks(pid: int) -> int:
+def _ticks(pid: int, *, with_children: bool = True) -> int:
     """Return the CPU time of a process and its awaited children: four consecutive fields of ``stat``, see
     proc(5).
     """
+    last = 15 if with_children else 13
     try:
-        return sum(map(int, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15]))
+        return sum(map(int, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:last]))
     except OSError:
         return 0
 

@@ -9,26 +9,25 @@ import pwd
 import signal
 import socket
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 import psutil
+import pytest
 
+from parley.main import run as run_command
 from parley.processes import has_ended
 from parley_client import AsyncClient
+from tests.integration.chaos.fleet import wait_until
 from tests.processes.forked import run
 from tests.processes.gateway import stack
 
 ROOT = Path(__file__).parents[2]
 STORES = {"redis", "postgres"}
-ROLES = STORES | {
-    "gateway",
-    "worker",
-    "flower",
-}
+ROLES = STORES | {"gateway", "worker", "flower"}
+HIDDEN = {"DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "PARLEY_URL"}
+"""Variables of the developer's own stores and model."""
 
 
 def free_port() -> int:
@@ -38,8 +37,7 @@ def free_port() -> int:
 
 
 def make_environment() -> dict[str, str]:
-    hidden = {"DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "PARLEY_URL"}
-    kept = {name: value for name, value in os.environ.items() if name not in hidden}
+    kept = {name: value for name, value in os.environ.items() if name not in HIDDEN}
     return {**kept, "PYTHONPATH": str(ROOT)}
 
 
@@ -48,31 +46,12 @@ def parley(data_dir: Path, *arguments: str, lines: bytes = b"") -> subprocess.Co
     return run(command, given=lines, environment=make_environment())
 
 
-def ask_doctor(data_dir: Path) -> None:
+def ask_doctor(said: str) -> None:
     """Check that all queues are served, and that beat runs as a thread of the worker."""
-    said = parley(data_dir, "doctor", "--json").stdout
     found = {finding["name"]: finding for finding in map(json.loads, said.splitlines())}
     assert {name: finding["message"] for name, finding in found.items() if finding["state"] == "bad"} == {}
     assert found["beat"]["message"].startswith("runs on")
     assert found["queue submissions"]["message"] == found["queue urgent"]["message"] == "1 worker connected"
-
-
-@contextmanager
-def run_up(data_dir: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Yield a running `up` that has reported that it is ready, with its output."""
-    command = [sys.executable, "-m", "parley", "up", "--data-dir", str(data_dir), "--port", str(free_port())]
-    with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=make_environment()
-    ) as up:
-        try:
-            assert up.stderr is not None
-            said: list[str] = []
-            while not said or not said[-1].startswith("Ready."):
-                said.append(up.stderr.readline())
-                assert said[-1], "".join(said)
-            yield up, "".join(said)
-        finally:
-            up.kill()
 
 
 def noted(data_dir: Path) -> dict[str, psutil.Process]:
@@ -91,28 +70,26 @@ async def say_hello(url: str) -> tuple[str, list[str]]:
         return turn["status"], [line["role"] for line in await client.history(session["session_id"])]
 
 
-def join(data_dir: Path) -> None:
+def join(data_dir: Path, ask: Callable[..., str]) -> None:
     """Chat, look at sessions and roll back with commands in the run's folder, which start no processes."""
     joined = parley(data_dir, "chat", "--session", "kept", lines=b"Hello\n")
     assert joined.returncode == 0, joined.stderr
     assert joined.stdout.startswith("You: Hello\nParley: ")
     assert "Starting" not in joined.stderr
 
-    asked = parley(data_dir, "submit", "kept", "Book a flight to Madrid", "--wait")
-    assert "fly from" in asked.stdout, asked.stderr
-    assert parley(data_dir, "history", "kept").stdout.startswith("You: Hello\nParley: ")
-    assert "book_flight (Active) destination=MAD" in parley(data_dir, "show", "kept").stdout
-    back = parley(data_dir, "rollback", "kept", "1")
-    assert back.stdout == "Rolled kept back to version 1; the current version is 3.\n"
-    assert "book_flight" not in parley(data_dir, "show", "kept").stdout
-    assert "kept" in parley(data_dir, "sessions").stdout
-    past = parley(data_dir, "show", "kept", "--at", "2").stdout
+    assert "fly from" in ask("submit", "kept", "Book a flight to Madrid", "--wait")
+    assert ask("history", "kept").startswith("You: Hello\nParley: ")
+    assert "book_flight (Active) destination=MAD" in ask("show", "kept")
+    assert ask("rollback", "kept", "1") == "Rolled kept back to version 1; the current version is 3.\n"
+    assert "book_flight" not in ask("show", "kept")
+    assert "kept" in ask("sessions")
+    past = ask("show", "kept", "--at", "2")
     assert "book_flight (Active) destination=MAD" in past
     assert past.endswith("fly from?\n")
-    made = parley(data_dir, "branch", "kept", "--at", "2", "--name", "other")
-    assert made.stdout == "Created other, a fork of kept at version 2.\n", made.stderr
-    assert parley(data_dir, "submit", "other", "from Oslo", "--wait").returncode == 0
-    compared = parley(data_dir, "compare", "other", "kept").stdout
+    made = ask("branch", "kept", "--at", "2", "--name", "other")
+    assert made == "Created other, a fork of kept at version 2.\n"
+    ask("submit", "other", "from Oslo", "--wait")
+    compared = ask("compare", "other", "kept")
     assert "shared       version 2 of kept" in compared
     assert "> from Oslo" in compared
 
@@ -171,29 +148,47 @@ def answers_to_a_stranger(data_dir: Path) -> dict[str, int | str]:
     return json.loads(asked.stdout)
 
 
-def test_up_is_joined_stopped_in_order_and_keeps_its_data(tmp_path: Path) -> None:
+@pytest.fixture
+def ask(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
+    """Return a function that runs a command for the run's folder in this process, and returns its output."""
+    for name in HIDDEN:
+        monkeypatch.delenv(name, raising=False)
+
+    def run_here(*words: str) -> str:
+        capsys.readouterr()
+        code = run_command([*words, "--data-dir", str(tmp_path / "data")])
+        printed = capsys.readouterr()
+        assert code == 0, printed.err
+        return printed.out
+
+    return run_here
+
+
+def test_up_is_joined_stopped_in_order_and_keeps_its_data(tmp_path: Path, ask: Callable[..., str]) -> None:
     """After a kill, the next start cleans up all remains; after a stop, nothing remains."""
     data_dir = tmp_path / "data"
-    with run_up(data_dir) as (up, said):
+    with stack(data_dir, make_environment()) as (up, said):
         assert set(noted(data_dir)) == ROLES
         roles = {name: process for name, process in noted(data_dir).items() if name not in STORES}
         assert {name for name, process in roles.items() if process.name() != name} == set(), "each is forked"
         url = json.loads((data_dir / "up.json").read_bytes())["url"]
         assert url in said
         assert httpx.get(f"{url}/health/live").status_code == 200
-        join(data_dir)
+        join(data_dir, ask)
         ask_flower(said)
         if os.geteuid() == 0:  # only root can act as another account
             refused = {403, "URLError", "RemoteDisconnected", "ConnectionResetError"}
             assert set(answers_to_a_stranger(data_dir).values()) <= refused, answers_to_a_stranger(data_dir)
 
-        ask_doctor(data_dir)
+        ask_doctor(ask("doctor", "--json"))
 
         before = noted(data_dir)["worker"]
         before.kill()
-        assert up.stderr is not None
-        assert "worker exited with code -9" in up.stderr.readline()
-        assert "worker restarted" in up.stderr.readline()
+        log = data_dir.with_suffix(".said")
+        wait_until(lambda: "worker restarted" in log.read_text(), within_s=60, what=f"see {log}")
+        assert "worker exited with code -9" in log.read_text()
         assert noted(data_dir)["worker"].pid != before.pid
         assert asyncio.run(say_hello(url)) == ("done", ["user", "agent"])
 
@@ -203,20 +198,15 @@ def test_up_is_joined_stopped_in_order_and_keeps_its_data(tmp_path: Path) -> Non
         assert len(second.stderr.splitlines()) == 1
 
         left_behind = noted(data_dir)
-        up.send_signal(signal.SIGKILL)
+        up.kill()
         up.wait()
 
     with stack(data_dir, make_environment()) as (up, _):
         assert all(has_ended(process) for process in left_behind.values())
         children = noted(data_dir)
-        listed = parley(data_dir, "sessions", "--json")
-        assert [json.loads(line)["session_id"] for line in listed.stdout.splitlines()] == [
-            "hello",
-            "other",
-            "kept",
-        ]
-        spoken = parley(data_dir, "history", "kept", "--json").stdout.splitlines()
-        assert len(spoken) == 4
+        listed = [json.loads(line)["session_id"] for line in ask("sessions", "--json").splitlines()]
+        assert listed == ["hello", "other", "kept"]
+        assert len(ask("history", "kept", "--json").splitlines()) == 4
 
         up.send_signal(signal.SIGINT)
         assert up.wait() == 0

@@ -244,6 +244,7 @@ def test_sessions_are_searched(visit: Callable[..., Visit]) -> None:
     expect(found).to_have_text([re.compile("I want to fly to Madrid")])
 
 
+@pytest.mark.slow
 def test_stepping_back_shows_an_earlier_state_and_what_has_changed(visit: Callable[..., Visit]) -> None:
     """ST-2"""
     here = visit().new_session("travel", *TO_MADRID)
@@ -356,6 +357,7 @@ def test_runs_are_a_graph_on_the_timeline(visit: Callable[..., Visit]) -> None:
     assert here.api.get(f"/v1/runs/{run_id}").json()["chain"][0] == run_id
 
 
+@pytest.mark.slow
 def test_events_are_listed_as_they_happen(visit: Callable[..., Visit]) -> None:
     """RT-15"""
     here = visit().new_session("travel")
@@ -382,11 +384,3 @@ def test_a_deep_link_opens_session_panel_and_epoch(visit: Callable[..., Visit], 
 
     expect(there.page.get_by_role("tab", name="Versions")).to_have_attribute("aria-selected", "true")
     expect(there.page.locator("#epoch-banner")).to_contain_text("Version 1 of 2")
-
-
-@pytest.mark.slow
-def test_flower_is_linked(visit: Callable[..., Visit], address: str) -> None:
-    here = visit()
-    here.page.goto(address)
-    link = here.page.get_by_role("link", name="Flower")
-    expect(link).to_have_attribute("href", re.compile(r"^http://127\.0\.0\.1:\d+$"))

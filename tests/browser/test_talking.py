@@ -73,21 +73,6 @@ def test_what_is_written_while_a_turn_runs_is_understood_against_it(visit: Calla
         assert json.loads(asked.value.post_data or "{}").get("if_busy") == sent
 
 
-@pytest.mark.slow
-def test_a_table_has_pages(visit: Callable[..., Visit]) -> None:
-    here = visit().new_session("analytics")
-    turn = here.say("describe cars", "406 rows")
-
-    expect(turn.get_by_text("Rows 1–25 of 406")).to_be_visible()
-    first = turn.locator("tbody tr").first.inner_text()
-    turn.get_by_role("button", name="Next page").press("Enter")
-    expect(turn.get_by_text("Rows 26–50 of 406")).to_be_visible()
-    assert turn.locator("tbody tr").first.inner_text() != first
-    turn.get_by_role("button", name="Previous page").press("Enter")
-    expect(turn.get_by_text("Rows 1–25 of 406")).to_be_visible()
-    assert turn.locator("tbody tr").first.inner_text() == first
-
-
 def test_a_reload_in_the_middle_of_an_answer_goes_on(visit: Callable[..., Visit]) -> None:
     """RS-4, RT-15"""
     here = visit().new_session("gallery")
@@ -106,6 +91,7 @@ def test_a_reload_in_the_middle_of_an_answer_goes_on(visit: Callable[..., Visit]
     expect(here.turns).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_two_pages_on_one_session_agree(visit: Callable[..., Visit]) -> None:
     one = visit().new_session("travel")
     other = visit().open(one.session_id)

@@ -139,6 +139,7 @@ def test_the_bill_of_materials_names_all_that_the_image_installs() -> None:
     assert all(each["externalReferences"][0]["hashes"] for each in named.values())
 
 
+@pytest.mark.slow
 def test_an_audit_of_today_without_the_network_says_that_nothing_was_checked(tmp_path: Path) -> None:
     for name in ("Makefile", "constraints.txt"):
         shutil.copy(ROOT / name, tmp_path)

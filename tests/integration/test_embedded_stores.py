@@ -74,6 +74,15 @@ def processes_of(folder: Path) -> list[psutil.Process]:
     ]
 
 
+def answer(running: Stores) -> bool:
+    """Return whether both stores answer."""
+    with (
+        psycopg.connect(running.database_url) as connection,
+        redis.Redis.from_url(running.redis_url, socket_timeout=5) as client,
+    ):
+        return connection.execute("SELECT 1").fetchone() == (1,) and bool(client.ping())
+
+
 def test_stores_answer_and_have_pgvector(stores: Stores) -> None:
     with psycopg.connect(stores.database_url) as connection:
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
@@ -81,15 +90,6 @@ def test_stores_answer_and_have_pgvector(stores: Stores) -> None:
     assert distance == (1.0,)
     with redis.Redis.from_url(stores.redis_url, socket_timeout=5) as client:
         assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
-
-
-def test_others_find_the_stores_by_the_folder(tmp_path: Path) -> None:
-    """Like the doctor, which examines an `up` that runs on a folder."""
-    with stores(tmp_path, durable=False) as running:
-        found = running_database(tmp_path), running_redis(tmp_path)
-        assert found == (running.database_url, running.redis_url)
-        with redis.Redis.from_url(running.redis_url) as client:
-            assert client.ping()
 
 
 def test_only_sockets_and_only_with_the_password(stores: Stores) -> None:
@@ -115,25 +115,29 @@ def test_who_connects_hashes_a_random_password_once(stores: Stores) -> None:
 
 
 def test_sockets_have_a_place_where_the_folder_has_a_long_path(tmp_path: Path) -> None:
-    with stores(tmp_path / ("long" * 30), durable=False) as running:
+    """Others find the stores by the folder, like the doctor, which examines an `up`."""
+    folder = tmp_path / ("long" * 30)
+    with stores(folder, durable=False) as running:
+        assert (running_database(folder), running_redis(folder)) == (running.database_url, running.redis_url)
         place = Path(unquote(urlsplit(running.redis_url).path)).parent
         assert stat.S_IMODE(place.stat().st_mode) == CLOSED
-        with psycopg.connect(running.database_url) as connection:
-            assert connection.execute("SELECT 1").fetchone() == (1,)
-        with redis.Redis.from_url(running.redis_url, socket_timeout=5) as client:
-            assert client.ping()
+        assert answer(running)
     assert not place.exists()
 
 
 def test_data_survive_a_restart_and_nothing_is_left_running(tmp_path: Path) -> None:
+    """Also with a stale pid file that names a running process."""
     with stores(tmp_path) as running:
         migrate(running.database_url)
         with psycopg.connect(running.database_url) as connection:
             connection.execute("CREATE TABLE kept AS SELECT 42 AS answer")
         with redis.Redis.from_url(running.redis_url, socket_timeout=5) as client:
             client.set("kept", "yes")
+        pid_file = tmp_path / "postgres" / "postmaster.pid"
+        _, _, rest = pid_file.read_text().partition("\n")
     assert processes_of(tmp_path) == []
 
+    pid_file.write_text(f"{os.getpid()}\n{rest}")
     with stores(tmp_path) as running:
         with psycopg.connect(running.database_url) as connection:
             assert connection.execute("SELECT answer FROM kept").fetchone() == (42,)
@@ -157,57 +161,42 @@ def test_a_second_start_on_the_same_folder_names_the_first_and_leaves_the_folder
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child that its parent died")
 def test_stores_end_when_their_parent_is_killed(tmp_path: Path) -> None:
-    with hold_stores(tmp_path):
+    """Signals of the terminal do not reach them."""
+    with hold_stores(tmp_path) as (holder, _):
         children = processes_of(tmp_path)
         assert {process.name() for process in children} >= {"valkey-server", "postgres"}
+        assert {os.getpgid(process.pid) for process in children}.isdisjoint({os.getpgid(holder.pid)})
 
     wait_until_ended(children)
 
 
 def test_leftovers_of_a_killed_run_are_ended(tmp_path: Path) -> None:
+    """Redis is found by its note, and PostgreSQL without one by its own pid file."""
     with hold_stores(tmp_path):
         orphans = processes_of(tmp_path)
         for process in orphans:
             process.suspend()  # a frozen process cannot react to the death of its parent
     assert not any(has_ended(process) for process in orphans)
 
+    (tmp_path / "run" / "postgres.json").unlink()
     with stores(tmp_path, durable=False) as running:
         assert all(has_ended(process) for process in orphans)
-        with psycopg.connect(running.database_url) as connection:
-            assert connection.execute("SELECT 1").fetchone() == (1,)
+        assert answer(running)
 
 
-def test_a_server_without_a_note_is_found_by_its_own_pid_file(tmp_path: Path) -> None:
-    with hold_stores(tmp_path):
-        orphans = [process for process in processes_of(tmp_path) if process.name() == "postgres"]
-        for process in orphans:
-            process.suspend()
-    (tmp_path / "run" / "postgres.json").unlink()
-
-    with stores(tmp_path, durable=False):
-        assert all(has_ended(process) for process in orphans)
-
-
-def test_a_stale_pid_file_of_another_process_does_not_block_the_start(tmp_path: Path) -> None:
-    with stores(tmp_path, durable=False):
-        remembered = (tmp_path / "postgres" / "postmaster.pid").read_text()
-    stale = f"{os.getpid()}\n" + remembered.split("\n", 1)[1]
-    (tmp_path / "postgres" / "postmaster.pid").write_text(stale)
-
-    with stores(tmp_path, durable=False) as running, psycopg.connect(running.database_url) as connection:
-        assert connection.execute("SELECT 1").fetchone() == (1,)
-
-
-def test_half_a_cluster_of_a_killed_first_start_is_made_anew(
+def test_leftovers_of_a_killed_first_start_are_no_obstacle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Half a cluster, and half a note."""
     monkeypatch.setattr(postgres, "_make_cluster", make_cluster)
     unfinished = tmp_path / "postgres.unfinished"
     unfinished.mkdir()
     (unfinished / "PG_VERSION").write_text("18\n")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "redis.json").write_bytes(b'{"pid": 1')
 
-    with stores(tmp_path, durable=False) as running, psycopg.connect(running.database_url) as connection:
-        assert connection.execute("SELECT 1").fetchone() == (1,)
+    with stores(tmp_path, durable=False) as running:
+        assert answer(running)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has to change its account")
@@ -221,8 +210,7 @@ def test_root_runs_postgres_under_another_account(mode: int, monkeypatch: pytest
         with stores(folder, durable=False) as running:
             assert 0 not in {p.uids().effective for p in processes_of(folder) if p.name() == "postgres"}
             assert home.stat().st_mode & 0o777 == mode
-            with psycopg.connect(running.database_url) as connection:
-                assert connection.execute("SELECT 1").fetchone() == (1,)
+            assert answer(running)
 
 
 @pytest.mark.slow
@@ -239,8 +227,7 @@ def test_root_runs_postgres_from_an_environment_in_its_closed_home(monkeypatch: 
         monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(copy), os.environ.get("PYTHONPATH", ""))))
         folder = Path(closed) / "project" / ".parley"
         with hold_stores_apart(folder) as running:
-            with psycopg.connect(running.database_url) as connection:
-                assert connection.execute("SELECT 1").fetchone() == (1,)
+            assert answer(running)
             children = processes_of(folder)
             servers = [process for process in children if process.name() == "postgres"]
             assert all(process.exe().startswith(closed) for process in servers)
@@ -254,26 +241,7 @@ def test_an_ordinary_account_runs_the_stores() -> None:
         os.chown(name, 65534, 65534)
         become = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
         with hold_stores_apart(Path(name), *become) as running:
-            with psycopg.connect(running.database_url) as connection:
-                assert connection.execute("SELECT 1").fetchone() == (1,)
+            assert answer(running)
             children = processes_of(Path(name))
             assert {process.uids().effective for process in children} == {65534}
         wait_until_ended(children)
-
-
-def test_a_note_cut_short_by_a_kill_is_no_obstacle(tmp_path: Path) -> None:
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "redis.json").write_bytes(b'{"pid": 1')
-
-    with (
-        stores(tmp_path, durable=False) as running,
-        redis.Redis.from_url(running.redis_url, socket_timeout=5) as client,
-    ):
-        assert client.ping() is True
-
-
-def test_signals_of_the_terminal_do_not_reach_the_stores(tmp_path: Path) -> None:
-    with hold_stores(tmp_path) as (holder, _):
-        children = processes_of(tmp_path)
-        assert {os.getpgid(process.pid) for process in children}.isdisjoint({os.getpgid(holder.pid)})
-    wait_until_ended(children)

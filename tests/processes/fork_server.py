@@ -1,9 +1,10 @@
-"""A server process with imported modules, which forks Parley's programs on request over a socket.
+"""A server process with imported modules, which forks Parley's programs on request.
 
-Each request is a JSON object with `arguments` of the interpreter (``-m module …``), `folder`, `environment`
-and `imports` (kept for later requests), and with the child's three streams. Responses are ``started PID`` and
-later ``ended PID CODE``. When all clients are gone, running children are killed. The server itself opens no
-files and starts no threads.
+All test processes of a run connect to one server, because its imports take seconds. Each request is a JSON object
+with `arguments` of the interpreter (``-m module …``), `folder`, `environment` and `imports` (kept for later
+requests), and with the child's three streams. Responses are ``started PID`` and later ``ended PID CODE CPU_S``. When
+a client is gone, its running children are killed. The server ends with its last client, opens no files and starts
+no threads.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import selectors
 import signal
 import socket
 import sys
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -46,43 +48,70 @@ def fork(order: bytes, streams: tuple[int, int, int]) -> int:
     ).pid
 
 
-def serve(orders: socket.socket) -> None:
-    """Handle requests until the socket closes."""
-    running: set[int] = set()
-    ended, wakeup = os.pipe()
-    for end in (ended, wakeup):
-        os.set_blocking(end, False)
-    signal.set_wakeup_fd(wakeup)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the client ends its processes
-    with selectors.DefaultSelector() as selector:
-        selector.register(ended, selectors.EVENT_READ)
-        selector.register(orders, selectors.EVENT_READ)
+class Server:
+    """The clients, each with its running children."""
+
+    def __init__(self, listener: socket.socket) -> None:
+        self._listener = listener
+        self._children: dict[socket.socket, set[int]] = {}
+
+    def serve(self) -> None:
+        """Handle requests until the last client is gone."""
+        ended, wakeup = os.pipe()
+        for end in (ended, wakeup):
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(wakeup)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the clients end their processes
+        with selectors.DefaultSelector() as selector:
+            selector.register(ended, selectors.EVENT_READ)
+            selector.register(self._listener, selectors.EVENT_READ)
+            had_clients = False
+            while self._children or not had_clients:
+                for key, _ in selector.select():
+                    if key.fileobj == ended:
+                        os.read(ended, 4096)
+                        self._reap()
+                    elif key.fileobj == self._listener:
+                        client, _ = self._listener.accept()
+                        self._children[client] = set()
+                        selector.register(client, selectors.EVENT_READ)
+                        had_clients = True
+                    elif isinstance(client := key.fileobj, socket.socket) and not self._answer(client):
+                        selector.unregister(client)
+                        client.close()
+        address = Path(self._listener.getsockname())
+        for path in (address, address.with_suffix(".lock")):
+            path.unlink(missing_ok=True)
+
+    def _answer(self, client: socket.socket) -> bool:
+        """Fork a child for the next request. Return False if the client is gone."""
+        order, streams, _, _ = socket.recv_fds(client, LONGEST_ORDER, 3)
+        if not order:
+            for pid in self._children.pop(client):
+                os.kill(pid, signal.SIGKILL)
+            return False
+        pid = fork(order, (streams[0], streams[1], streams[2]))
+        for stream in streams:
+            os.close(stream)
+        self._children[client].add(pid)
+        client.send(f"started {pid}".encode())
+        return True
+
+    def _reap(self) -> None:
         while True:
-            for key, _ in selector.select():
-                if key.fd == ended:
-                    os.read(ended, 4096)
-                    _reap(running, orders)
-                    continue
-                order, streams, _, _ = socket.recv_fds(orders, LONGEST_ORDER, 3)
-                if not order:
-                    for pid in running:
-                        os.kill(pid, signal.SIGKILL)
-                    return
-                pid = fork(order, (streams[0], streams[1], streams[2]))
-                for stream in streams:
-                    os.close(stream)
-                running.add(pid)
-                orders.send(f"started {pid}".encode())
-
-
-def _reap(running: set[int], orders: socket.socket) -> None:
-    while running:
-        pid, status = os.waitpid(-1, os.WNOHANG)
-        if pid == 0:
-            return
-        running.discard(pid)
-        orders.send(f"ended {pid} {os.waitstatus_to_exitcode(status)}".encode())
+            try:
+                pid, status, used = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            for client, running in self._children.items():
+                if pid in running:
+                    running.discard(pid)
+                    told = f"ended {pid} {os.waitstatus_to_exitcode(status)} {used.ru_utime + used.ru_stime}"
+                    with suppress(BrokenPipeError):
+                        client.send(told.encode())
 
 
 if __name__ == "__main__":
@@ -93,4 +122,4 @@ if __name__ == "__main__":
     )  # with the airports, most of what workers and many other processes compute at startup
     make_clusters_once(Path(os.environ[TRAINED_FOLDER]))
     gc.collect()
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    Server(socket.socket(fileno=int(sys.argv[1]))).serve()

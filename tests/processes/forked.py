@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import IO
 
 import orjson
 
 ROOT = Path(__file__).resolve().parents[2]
+_RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+_ADDRESS = Path(tempfile.gettempdir(), f"parley-forks-{_RUN}")
 
 
 class ForkedProcess:
@@ -26,10 +29,12 @@ class ForkedProcess:
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self.returncode: int | None = None
+        self.cpu_s = 0.0
+        """CPU time of the process and its children, known when it has ended."""
         self._ended = threading.Event()
 
-    def note_end(self, code: int) -> None:
-        self.returncode = code
+    def note_end(self, code: int, cpu_s: float) -> None:
+        self.returncode, self.cpu_s = code, cpu_s
         self._ended.set()
 
     def poll(self) -> int | None:
@@ -53,45 +58,83 @@ class ForkedProcess:
 
 
 class ForkServer:
-    """A fork server for this test process, which ends with it."""
+    """A connection to the fork server of this run, which the first test process starts."""
 
     def __init__(self) -> None:
-        self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            self._server = subprocess.Popen(
-                [sys.executable, "-m", "tests.processes.fork_server", str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-                cwd=ROOT,
-                env={**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
-            )
+        self._server: subprocess.Popen[bytes] | None = None
+        self._orders = self._connect()
         self._asking = threading.Lock()
         self._answered = threading.Condition()
         self._started: list[int] = []
-        self._processes: dict[int, ForkedProcess] = {}
+        self._is_lost = False
+        self.processes: dict[int, ForkedProcess] = {}
         threading.Thread(target=self._listen, name="fork server", daemon=True).start()
+
+    def _connect(self) -> socket.socket:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with _ADDRESS.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            try:
+                connection.connect(str(_ADDRESS))
+            except OSError:
+                self._start_server()
+                connection.connect(str(_ADDRESS))
+        return connection
+
+    def _start_server(self) -> None:
+        _ADDRESS.unlink(missing_ok=True)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(str(_ADDRESS))
+            listener.listen()
+            self._server = subprocess.Popen(
+                [sys.executable, "-m", "tests.processes.fork_server", str(listener.fileno())],
+                stdin=subprocess.DEVNULL,
+                pass_fds=[listener.fileno()],
+                cwd=ROOT,
+                env={**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
+            )
+
+    @property
+    def pid(self) -> int | None:
+        """Return the process ID of the server if this process started it."""
+        return None if self._server is None else self._server.pid
 
     def start(self, order: Mapping[str, object], streams: Sequence[int]) -> ForkedProcess:
         with self._asking, self._answered:
             socket.send_fds(self._orders, [orjson.dumps(order)], streams)
-            self._answered.wait_for(lambda: self._started or self._server.poll() is not None)
-            return self._processes[self._started.pop()]
+            self._answered.wait_for(lambda: self._started or self._is_lost)
+            assert not self._is_lost, "the fork server has ended"
+            return self.processes[self._started.pop()]
 
     def _listen(self) -> None:
         while answer := self._orders.recv(100):
-            what, pid, *code = answer.split()
+            what, pid, *end = answer.split()
             with self._answered:
                 if what == b"started":
-                    self._processes[int(pid)] = ForkedProcess(int(pid))
+                    self.processes[int(pid)] = ForkedProcess(int(pid))
                     self._started.append(int(pid))
                     self._answered.notify()
                 else:
-                    self._processes[int(pid)].note_end(int(*code))
+                    code, cpu_s = end
+                    self.processes[int(pid)].note_end(int(code), float(cpu_s))
+        with self._answered:
+            self._is_lost = True
+            self._answered.notify()
 
 
 @cache
 def _server() -> ForkServer:
-    return ForkServer()
+    server = ForkServer()
+    _connected.append(server)
+    return server
+
+
+_connected: list[ForkServer] = []
+
+
+def connected() -> ForkServer | None:
+    """Return the connection of this process, or None if it has started no process so far."""
+    return _connected[0] if _connected else None
 
 
 def start(
@@ -125,7 +168,11 @@ def run(
     arguments: Sequence[str], *, environment: Mapping[str, str], given: bytes = b"", folder: Path = ROOT
 ) -> subprocess.CompletedProcess[str]:
     """Run ``python ARGUMENTS`` to its end."""
-    with TemporaryFile() as lines, TemporaryFile() as output, TemporaryFile() as errors:
+    with (
+        tempfile.TemporaryFile() as lines,
+        tempfile.TemporaryFile() as output,
+        tempfile.TemporaryFile() as errors,
+    ):
         lines.write(given)
         lines.seek(0)
         process = start(

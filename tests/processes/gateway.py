@@ -37,6 +37,7 @@ def stack(
 ) -> Iterator[tuple[ForkedProcess, str]]:
     """Yield a ready ``parley up`` with its output, and stop it at the end."""
     log = data_dir.with_suffix(".said")
+    log.unlink(missing_ok=True)
     command = ("-m", "parley", "up", "--data-dir", str(data_dir), "--port", str(free_port()), *options)
     up = start(command, environment=environment, log=log)
     try:

@@ -16,6 +16,7 @@ from orchestrator.errors import InvalidInput, NotFound, Unauthenticated
 from orchestrator.ports.tasks import SUBMIT_TURN
 from orchestrator.turns import webhook as rules
 from orchestrator.types import SessionId, TenantId, new_id
+from tests.cases import for_each
 from tests.celery_clients import celery_client
 from tests.integration.access.posting import Post
 from tests.integration.access.receiver import Receiver, receiver
@@ -76,8 +77,8 @@ async def test_a_tenants_webhook_hears_all_its_sessions_from_then_on(post: Post)
         assert numbers(place, post, after) == [3, 6]
 
 
-async def check_that_everything_arrives(post: Post, away_s: float) -> None:
-    """Stop the receiver in the middle, and replace the worker meanwhile."""
+async def test_a_receiver_that_was_away_gets_everything_once_it_is_back(post: Post) -> None:
+    """The receiver stops in the middle, and another worker replaces the first meanwhile."""
     async with receiver() as place:
         session = await post.session(place.url)
         async with post.worker():
@@ -87,22 +88,12 @@ async def check_that_everything_arrives(post: Post, away_s: float) -> None:
             await post.talk(session, 5)
             (feed,) = await post.failing(error="Connect")
             assert feed.delivered == 6
-            await asyncio.sleep(away_s)
         async with post.worker():
             await post.talk(session, 3)
             await place.up()
             await place.wait_for(30)
 
         assert numbers(place, post, session) == list(range(1, 31))
-
-
-async def test_a_receiver_that_was_away_gets_everything_once_it_is_back(post: Post) -> None:
-    await check_that_everything_arrives(post, away_s=1.0)
-
-
-@pytest.mark.slow
-async def test_a_receiver_that_was_away_for_a_minute_gets_everything(post: Post) -> None:
-    await check_that_everything_arrives(post, away_s=60.0)
 
 
 async def test_an_event_that_the_receiver_refused_is_sent_again_before_the_next(post: Post) -> None:
@@ -147,19 +138,13 @@ async def test_a_slow_receiver_holds_up_nobody_else(post: Post) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "http://127.0.0.1:{port}/",
         "http://localhost:{port}/",
-        "http://[::1]:{port}/",
         "http://[::ffff:127.0.0.1]:{port}/",
         "http://2130706433:{port}/",
-        "http://0.0.0.0:{port}/",
-        "http://169.254.169.254/latest/",
-        "http://10.0.0.1/",
-        "http://[fe80::1]/",
-        "http://[64:ff9b::7f00:1]:{port}/",
     ],
 )
 async def test_a_private_address_is_never_spoken_to(post: Post, url: str) -> None:
+    """`tools/test_http_addresses.py` has all forms."""
     async with receiver() as place, post.worker(networks=()):
         await post.talk(await post.session(url.format(port=place.port)))
         await post.failing(error="the address is not public")
@@ -280,7 +265,7 @@ async def test_tenants_do_not_meet(post: Post) -> None:
     assert await post.webhooks.list(stranger) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "url",
     ["ftp://a/", "http://", "https://user:word@a/", "http://a:99999/", "http://[::1/", "https://a/#part"],
 )

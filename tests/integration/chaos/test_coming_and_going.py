@@ -34,6 +34,7 @@ WITHIN_S = 60
 LEASE_S = 600
 """Longer than any test: no turn changes workers because of an expired lease."""
 STEPS = 8
+ENDINGS = 100
 UNDRAINED = "tests.integration.chaos.processes.undrained"
 
 WORKING = "SELECT count(*) FROM lanes WHERE lease_owner IS NOT NULL"
@@ -59,19 +60,6 @@ def database(database_url: str) -> str:
 async def test_no_turn_is_lost_while_workers_come_and_go(
     database: str, redis_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    await _come_and_go(database, redis_url, tmp_path, capsys, endings=4)
-
-
-@pytest.mark.slow
-async def test_no_turn_is_lost_while_workers_come_and_go_for_long(
-    database: str, redis_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    await _come_and_go(database, redis_url, tmp_path, capsys, endings=100)
-
-
-async def _come_and_go(
-    database: str, redis_url: str, logs: Path, capsys: pytest.CaptureFixture[str], *, endings: int
-) -> None:
     """Under constant load, stop workers gracefully first, then kill some as well."""
     settings = {
         "PARLEY_MAX_ATTEMPTS": "50",
@@ -80,17 +68,17 @@ async def _come_and_go(
         "PARLEY_LEASE_TTL_S": str(LEASE_S),
     }
     ended: Counter[str] = Counter()
-    with worker_pool(database, redis_url, logs, **settings) as pool:
+    with worker_pool(database, redis_url, tmp_path, **settings) as pool:
         async with submitter(database, redis_url) as client, _load(client):
-            await _turn_the_tide(database, pool, cycle([signal.SIGTERM]), ended, endings // 2)
+            await _turn_the_tide(database, pool, cycle([signal.SIGTERM]), ended, ENDINGS // 2)
             repeated_in_peace = await _read(database, REPEATED)
             both = cycle([signal.SIGKILL, signal.SIGTERM])
-            await _turn_the_tide(database, pool, both, ended, endings)
+            await _turn_the_tide(database, pool, both, ended, ENDINGS)
         history = read_history(database, client.accepted)
     shares, repeated = set(await _pids(database, RESULTS)), await _read(database, CRASHED)
     with capsys.disabled():
         print(f"\n{len(client.accepted)} turns by {len(shares)} workers; ended meanwhile: {dict(ended)}")
-    assert ended["SIGTERM"] > ended["SIGKILL"] >= endings // 4
+    assert ended["SIGTERM"] > ended["SIGKILL"] >= ENDINGS // 4
     assert repeated_in_peace == [(0,)], "a worker that leaves in peace finishes what it has begun"
     assert repeated != [(0,)], "no kill met a running turn, so nothing was shown"
     assert Counter(turn.status for turn in history.turns) == {"done": len(client.accepted)}

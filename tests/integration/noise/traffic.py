@@ -154,7 +154,7 @@ def break_the_database(url: str, there: Place, noise: Noise) -> None:
         session = ann.post("/v1/sessions", json={}).raise_for_status().json()["session_id"]
         turns = f"/v1/sessions/{session}/turns"
         with there.broken_database():
-            ends_at = time.monotonic() + 4
+            ends_at = time.monotonic() + 2
             while time.monotonic() < ends_at:
                 noise.keep(ann.post(turns, json={"text": f"weigh {CONTENTS['slot']}"}))
                 time.sleep(0.3)
@@ -179,18 +179,13 @@ def run_commands(there: Place, url: str, noise: Noise) -> None:
     nowhere = {**worker, "PARLEY_URL": f"http://ann:{wrong}@127.0.0.1:1"}
     incomplete = {**worker, "DATABASE_URL": ""}
     runs = {
-        "doctor": (worker, ("-m", "parley", "doctor")),
-        "doctor as JSON": (worker, ("-m", "parley", "doctor", "--json")),
+        "doctor": (worker, ("-m", "parley", "doctor", "--json")),
         "doctor that is refused": (refused, ("-m", "parley", "doctor", "--verbose")),
-        "migrate that is refused": (refused, ("-m", "parley", "migrate", "--verbose")),
-        "keys that are refused": (refused, ("-m", "parley", "keys", "list", "--verbose")),
-        "sessions of nobody": (worker, ("-m", "parley", "sessions", "--verbose")),
         "sessions of nowhere": (nowhere, ("-m", "parley", "sessions", "--verbose")),
         "worker without settings": (
             {**incomplete, "PARLEY_LEASE_TTL_S": "no"},
             ("-m", "celery", "-A", "workers.app", "worker"),
         ),
-        "gateway without settings": ({**incomplete, "PARLEY_MODEL_ENDPOINTS": "{"}, ("-m", "gateway")),
     }
     for name, (environment, words) in runs.items():
         noise.bodies[f"command: {name}"] = run_command(environment, *words)
