@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ import psutil
 import pytest
 
 from parley.stack import TRAINED_FOLDER
-from tests.processes.forked import run
+from tests.processes.forked import run, user_environment
 
 ROOT = Path(__file__).parents[2]
 TURN_KEYS = {
@@ -27,10 +26,10 @@ def make_environment(tmp_path: Path, *, trained: bool = True) -> dict[str, str]:
 
     `trained`: True to use models that other tests have trained.
     """
-    hidden = {"DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "PARLEY_URL"}
-    hidden |= set() if trained else {TRAINED_FOLDER}
-    kept = {name: value for name, value in os.environ.items() if name not in hidden}
-    return {**kept, "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    environment = user_environment(TMPDIR=str(tmp_path))
+    if not trained:
+        environment.pop(TRAINED_FOLDER, None)
+    return environment
 
 
 def converse(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 
-from tests.acceptance.test_up import make_environment
-from tests.processes.forked import run
+from tests.processes.forked import run, user_environment
 
 
 def test_the_killed_booking_is_answered_once_and_made_once() -> None:
-    shown = run(("-m", "parley.demo"), environment=make_environment())
+    shown = run(("-m", "parley.demo"), environment=user_environment())
 
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.count("Parley: Booked. Your reference is ") == 1

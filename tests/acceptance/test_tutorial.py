@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from tests.acceptance.test_up import free_port
+from parley.embedded.ports import free_port
 from tests.processes.commands import forked_command
+from tests.processes.forked import user_environment
 
 ROOT: Final = Path(__file__).parents[2]
 INSTALLED: Final = Path(sys.executable).parent
@@ -60,9 +61,9 @@ class Shell:
     """One shell for all commands, like a reader's, with `up` on a free port and its output in a file."""
 
     def __init__(self, folder: Path, commands: Path) -> None:
-        hidden = {"DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "PARLEY_URL"}
-        kept = {name: value for name, value in os.environ.items() if name not in hidden}
         path = f"{commands}:{INSTALLED}:{os.environ['PATH']}"
+        environment = user_environment(PATH=path, COLUMNS="120")
+        del environment["PYTHONPATH"]  # the reader has installed Parley
         self._port = free_port()
         self._bash = subprocess.Popen(
             ["bash", "--noprofile", "--norc"],
@@ -71,7 +72,7 @@ class Shell:
             stderr=subprocess.STDOUT,
             text=True,
             cwd=folder,
-            env={**kept, "PATH": path, "COLUMNS": "120"},
+            env=environment,
             start_new_session=True,
         )
 

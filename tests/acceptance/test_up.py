@@ -7,7 +7,6 @@ import json
 import os
 import pwd
 import signal
-import socket
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -16,34 +15,22 @@ import httpx
 import psutil
 import pytest
 
+from parley.embedded.ports import free_port
 from parley.main import run as run_command
 from parley.processes import has_ended
 from parley_client import AsyncClient
 from tests.integration.chaos.fleet import wait_until
-from tests.processes.forked import run
+from tests.processes.forked import run, user_environment
 from tests.processes.gateway import stack
 
 ROOT = Path(__file__).parents[2]
 STORES = {"redis", "postgres"}
 ROLES = STORES | {"gateway", "worker", "flower"}
-HIDDEN = {"DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "PARLEY_URL"}
-"""Variables of the developer's own stores and model."""
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-def make_environment() -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name not in HIDDEN}
-    return {**kept, "PYTHONPATH": str(ROOT)}
 
 
 def parley(data_dir: Path, *arguments: str, lines: bytes = b"") -> subprocess.CompletedProcess[str]:
     command = ("-m", "parley", *arguments, "--data-dir", str(data_dir))
-    return run(command, given=lines, environment=make_environment())
+    return run(command, given=lines, environment=user_environment())
 
 
 def ask_doctor(said: str) -> None:
@@ -153,8 +140,8 @@ def ask(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., str]:
     """Return a function that runs a command for the run's folder in this process, and returns its output."""
-    for name in HIDDEN:
-        monkeypatch.delenv(name, raising=False)
+    for name in os.environ.keys() - user_environment().keys():
+        monkeypatch.delenv(name)
 
     def run_here(*words: str) -> str:
         capsys.readouterr()
@@ -169,7 +156,7 @@ def ask(
 def test_up_is_joined_stopped_in_order_and_keeps_its_data(tmp_path: Path, ask: Callable[..., str]) -> None:
     """After a kill, the next start cleans up all remains; after a stop, nothing remains."""
     data_dir = tmp_path / "data"
-    with stack(data_dir, make_environment()) as (up, said):
+    with stack(data_dir, user_environment()) as (up, said):
         assert set(noted(data_dir)) == ROLES
         roles = {name: process for name, process in noted(data_dir).items() if name not in STORES}
         assert {name for name, process in roles.items() if process.name() != name} == set(), "each is forked"
@@ -201,7 +188,7 @@ def test_up_is_joined_stopped_in_order_and_keeps_its_data(tmp_path: Path, ask: C
         up.kill()
         up.wait()
 
-    with stack(data_dir, make_environment()) as (up, _):
+    with stack(data_dir, user_environment()) as (up, _):
         assert all(has_ended(process) for process in left_behind.values())
         children = noted(data_dir)
         listed = [json.loads(line)["session_id"] for line in ask("sessions", "--json").splitlines()]

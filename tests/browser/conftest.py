@@ -18,7 +18,7 @@ from parley.embedded.postgres import running_database
 from parley.embedded.redis import running_redis
 from parley.testing.scripted_model import Answer, Computed, Request, Rule, Script, ScriptedModel
 from tests.browser.steps import LONGEST_WAIT_MS, Visit
-from tests.processes.forked import run
+from tests.processes.forked import run, user_environment
 from tests.processes.gateway import gateway, stack
 
 ROOT = Path(__file__).parents[2]
@@ -57,10 +57,8 @@ def _say_it_again(request: Request) -> Answer:
 
 
 def _environment(model: ScriptedModel) -> dict[str, str]:
-    hidden = {"DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "PARLEY_URL"}
-    kept = {name: value for name, value in os.environ.items() if name not in hidden}
     endpoints = json.dumps({"scripted": {"base_url": model.base_url, "api_key": "none"}})
-    return {**kept, "PYTHONPATH": str(ROOT), "PARLEY_MODEL_ENDPOINTS": endpoints}
+    return user_environment(PARLEY_MODEL_ENDPOINTS=endpoints)
 
 
 @pytest.fixture(scope="package")

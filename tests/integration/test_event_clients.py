@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import aclosing, contextmanager, suppress
 from pathlib import Path
 from subprocess import DEVNULL, Popen
@@ -19,6 +18,7 @@ from orchestrator.errors import NotFound, Unavailable
 from orchestrator.turns.event import Event
 from orchestrator.types import SessionId, TurnId
 from parley.embedded import open_redis
+from parley.embedded.ports import free_port
 from parley.embedded.redis import find_server
 from parley_client import AsyncClient, Client, SessionEvent
 from tests.integration.chaos.fleet import wait_until
@@ -26,12 +26,6 @@ from tests.integration.gateway import House, open_house
 
 PAUSE_S = 0.04
 """Pause between two turns, so that a client that reads few events at a time can keep up."""
-
-
-@pytest.fixture
-async def house(database_url: str, redis_url: str) -> AsyncIterator[House]:
-    async with open_house(database_url, redis_url) as house:
-        yield house
 
 
 @pytest.mark.parametrize("times", [25, pytest.param(100, marks=pytest.mark.slow)])
@@ -130,7 +124,7 @@ async def _tell_until_cancelled(house: House, session: SessionId, turn_id: str) 
 
 async def test_a_client_comes_back_by_itself(database_url: str, redis_url: str) -> None:
     """The gateway stops and another replaces it."""
-    port = _free_port()
+    port = free_port()
     async with open_house(database_url, redis_url, port=port) as house:
         session = await house.session()
         await house.submit(session)
@@ -144,12 +138,6 @@ async def test_a_client_comes_back_by_itself(database_url: str, redis_url: str) 
         await events.aclose()
         await client.close()
     assert (first.number, second.number) == (1, 2)
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
 
 
 async def test_the_blocking_client_follows_too(house: House) -> None:
@@ -194,7 +182,7 @@ async def test_what_cannot_be_followed_is_said_at_once(house: House) -> None:
     async with AsyncClient(house.url) as client:
         with pytest.raises(NotFound):
             await anext(client.stream("nowhere"))
-    async with AsyncClient(f"http://127.0.0.1:{_free_port()}") as client:
+    async with AsyncClient(f"http://127.0.0.1:{free_port()}") as client:
         with pytest.raises(Unavailable):
             await anext(client.stream("nowhere"))
 

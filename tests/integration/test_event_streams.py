@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,12 +16,6 @@ from orchestrator.turns.access import Scope
 from orchestrator.turns.event import Event
 from orchestrator.types import DEFAULT_TENANT, SessionId
 from tests.integration.gateway import House, open_house
-
-
-@pytest.fixture
-async def house(database_url: str, redis_url: str) -> AsyncIterator[House]:
-    async with open_house(database_url, redis_url) as house:
-        yield house
 
 
 class Stream:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
-
-import pytest
 
 from domains.analytics.services import Exports, Tables
 from orchestrator.adapters.postgres.memory.records import PostgresRecords
@@ -22,13 +19,7 @@ from orchestrator.ports.runs.status import RunStatus
 from orchestrator.ports.runs.work import RunEnd
 from orchestrator.turns.lease import FrameRecord
 from orchestrator.types import DEFAULT_TENANT, SessionId, WorkerId
-from tests.integration.gateway import House, open_house
-
-
-@pytest.fixture
-async def house(database_url: str, redis_url: str) -> AsyncIterator[House]:
-    async with open_house(database_url, redis_url) as house:
-        yield house
+from tests.integration.gateway import House
 
 
 async def get(house: House, path: str, status: int = 200, **query: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -12,19 +11,7 @@ from orchestrator.turns.turn import Submission, TurnInput, TurnKind
 from orchestrator.types import DEFAULT_TENANT, JsonObject
 from parley_client import AsyncClient
 from parley_client.errors import Refused
-from tests.integration.gateway import House, open_house
-
-
-@pytest.fixture
-async def house(database_url: str, redis_url: str) -> AsyncIterator[House]:
-    async with open_house(database_url, redis_url) as house:
-        yield house
-
-
-@pytest.fixture
-async def client(house: House) -> AsyncIterator[AsyncClient]:
-    async with AsyncClient(house.url) as client:
-        yield client
+from tests.integration.gateway import House
 
 
 async def converse(house: House, *said: str, **result: Any) -> list[str]:

@@ -28,12 +28,6 @@ async def house(database_url: str, redis_url: str) -> AsyncIterator[House]:
         yield house
 
 
-@pytest.fixture
-async def client(house: House) -> AsyncIterator[AsyncClient]:
-    async with AsyncClient(house.url) as client:
-        yield client
-
-
 def signal(kind: str, /, **payload: Any) -> JsonObject:
     return {"id": kind, "source": "test", "type": kind, "time": "2026-01-01T00:00:00Z", "payload": payload}
 

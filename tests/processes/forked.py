@@ -23,6 +23,13 @@ _RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
 _ADDRESS = Path(tempfile.gettempdir(), f"parley-forks-{_RUN}")
 
 
+def user_environment(**more: str) -> dict[str, str]:
+    """Return the environment of a user without the developer's own stores and model."""
+    hidden = {"DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "PARLEY_URL"}
+    kept = {name: value for name, value in os.environ.items() if name not in hidden}
+    return {**kept, "PYTHONPATH": str(ROOT), **more}
+
+
 class ForkedProcess:
     """A process of the fork server, with the methods of `subprocess.Popen` that tests use."""
 

@@ -294,12 +294,25 @@ async def test_without_a_webhook_nothing_is_noted(post: Post) -> None:
 
 
 async def test_a_worker_process_delivers(post: Post, redis_url: str, tmp_path: Path) -> None:
-    """The whole path: a turn over the queue, its worker, and the receiver."""
+    """The whole path: a turn over the queue, its worker, and the receiver. The settings say when it gives up."""
     with psycopg.connect(post.url) as connection:
         connection.execute(EFFECTS)
-    settings = {"PARLEY_LEASE_TTL_S": "3", "PARLEY_WEBHOOK_NETWORKS": '["127.0.0.0/8"]'}
-    async with receiver() as place:
+    settings = {
+        "PARLEY_LEASE_TTL_S": "3",
+        "PARLEY_WEBHOOK_NETWORKS": '["127.0.0.0/8"]',
+        "PARLEY_WEBHOOK_TIMEOUT_S": "1",
+        "PARLEY_WEBHOOK_GIVE_UP_S": "0.5",
+    }
+    never = asyncio.Event()
+
+    async def silence(_: int) -> bytes:
+        await never.wait()
+        return b""
+
+    async with receiver() as place, receiver() as silent:
+        silent.answer = silence
         session = await post.session(place.url)
+        await post.talk(await post.session(silent.url))
         with fleet(post.url, redis_url, tmp_path, settings) as crew:
             await asyncio.to_thread(crew.start, 1, queues="turns,submissions,internal,urgent")
             with celery_client(redis_url) as app:
@@ -315,5 +328,9 @@ async def test_a_worker_process_delivers(post: Post, redis_url: str, tmp_path: P
             async with asyncio.timeout(20):
                 while not any(event["type"] == "answer" for event in place.events(post.secret)):
                     await asyncio.sleep(0.02)
+                while not (feeds := await post.failing(error="no response within 1 s"))[0].given_up_at:
+                    await asyncio.sleep(0.02)
+        never.set()
     events = place.events(post.secret)
     assert [event["number"] for event in events] == list(range(1, len(events) + 1))
+    assert len(feeds) == 1

@@ -27,7 +27,7 @@ def wait_until(
     within_s: float,
     what: str,
     steady_s: float = 0.0,
-    look_every_s: float = 0.05,
+    look_every_s: float = 0.1,
 ) -> None:
     """Wait for a condition, longer on a busy machine. Fail with the description.
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import psycopg
 from celery import Celery
 
 from orchestrator.ports.tasks import CANCEL_TURN, SUBMIT_TURN
 from tests.celery_clients import celery_client
 from tests.integration.chaos.fleet import Fleet, fleet, wait_until
 from tests.integration.flower.server import flower, tasks
+from tests.processes.rows import read_rows
 from workers.messages.flower_events import RUN_TURN
 
 AUTH = ("flower", "open-sesame")
@@ -119,13 +119,11 @@ def states(url: str, turn_ids: Iterable[str]) -> dict[str, str | None]:
 
 
 def turns_of(crew: Fleet, session_id: str) -> list[tuple[str, str]]:
-    with psycopg.connect(crew.database_url) as connection:
-        query = "SELECT turn_id, status FROM turns WHERE session_id = %s"
-        return connection.execute(query, [session_id]).fetchall()
+    return read_rows(
+        crew.database_url, "SELECT turn_id, status FROM turns WHERE session_id = %s", [session_id]
+    )
 
 
 def status(crew: Fleet, turn_id: str) -> str:
-    with psycopg.connect(crew.database_url) as connection:
-        row = connection.execute("SELECT status FROM turns WHERE turn_id = %s", [turn_id]).fetchone()
-    assert row is not None
-    return row[0]
+    [(found,)] = read_rows(crew.database_url, "SELECT status FROM turns WHERE turn_id = %s", [turn_id])
+    return found

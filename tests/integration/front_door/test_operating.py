@@ -19,6 +19,7 @@ from parley.main import run
 from tests.celery_clients import connected
 from tests.integration.chaos.fleet import Fleet, fleet, wait_until
 from tests.integration.front_door.plain_backend import make_app
+from tests.processes.rows import read_rows
 
 SUBMISSIONS = "submissions"
 
@@ -38,9 +39,8 @@ class Backend:
         return {"session_id": session, "domain": "counting", "text": text, **more}
 
     def status(self, session: str) -> list[str]:
-        with psycopg.connect(self._database_url) as connection:
-            query = "SELECT status FROM turns WHERE session_id = %s ORDER BY seq"
-            return [status for (status,) in connection.execute(query, (session,))]
+        query = "SELECT status FROM turns WHERE session_id = %s ORDER BY seq"
+        return [status for (status,) in read_rows(self._database_url, query, [session])]
 
     def note_effect(self, session: str, turn_id: str, tool_id: str) -> None:
         """Insert a ledger entry like a call of the turn."""

@@ -80,7 +80,7 @@ class System:
         return not any(self.says(role, live=True).startswith("not") for role in roles)
 
     def eventually(self, condition: Callable[[], bool], what: str) -> None:
-        wait_until(condition, within_s=120, what=f"{what}; see {self.folder}")
+        wait_until(condition, within_s=120, what=f"{what}; see {self.folder}", look_every_s=0.25)
 
 
 @pytest.fixture(scope="module")

@@ -118,25 +118,6 @@ async def _overtaken(stage: Stage) -> tuple[SessionId, PostgresLane, Lease]:
     return session, frozen, lease
 
 
-async def _traces(stage: Stage, session: SessionId) -> dict[str, Any]:
-    """Count the session's rows of each kind."""
-    tables = ("state_history", "utterances", "events", "turns", "outbox")
-    return {
-        table: (await stage.run(f"SELECT count(*) FROM {table} WHERE session_id = %s", session))[0][0]
-        for table in tables
-    }
-
-
-async def test_a_stale_commit_leaves_no_trace(stage: Stage) -> None:
-    """RT-3"""
-    session, frozen, lease = await _overtaken(stage)
-    before = await _traces(stage, session)
-    with pytest.raises(LaneLost):
-        await frozen.commit(lease, commit_for(lease, after={"by": "the stale one"}))
-    assert await _traces(stage, session) == before
-    assert (await stage.sessions.get(DEFAULT_TENANT, session)).state == {"by": "the new holder"}
-
-
 async def test_without_the_fence_a_stale_commit_does_harm(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -256,26 +237,6 @@ async def test_the_search_for_the_next_turn_does_not_start_further_back_for_ever
     assert lease.work.input.text == "f"
     done = await stage.run("SELECT done_seq, pending FROM lanes WHERE session_id = %s", session)
     assert done == [(5, 1)]
-
-
-async def test_broken_connections_are_replaced(stage: Stage) -> None:
-    """RT-18: taking a connection detects a restarted server, before a turn fails."""
-    session = await stage.session("one")
-    lane = await stage.lane()
-    ours = (
-        "FROM pg_stat_activity"
-        " WHERE datname = current_database() AND application_name = 'parley' AND backend_type = 'client backend'"
-    )
-    before = await stage.run(f"SELECT pid, pg_terminate_backend(pid) {ours}")
-    assert before
-
-    async def gone() -> bool:
-        left = {row[0] for row in await stage.run(f"SELECT pid {ours}")}
-        return not left & {row[0] for row in before}
-
-    await _until(gone)
-    await stage.inbox.submit(submission(DEFAULT_TENANT, session, "two"))
-    assert await _drain(lane, session) == ["one", "two"]
 
 
 async def test_a_server_that_is_not_there_is_unavailable() -> None:

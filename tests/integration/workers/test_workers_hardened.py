@@ -6,6 +6,7 @@ import os
 import pickle
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +20,51 @@ from kombu.simple import SimpleQueue
 from orchestrator.ports.tasks import SUBMIT_TURN
 from parley.diagnosis.messaging import examine_processes
 from tests.celery_clients import celery_client
-from tests.integration.chaos.fleet import Fleet, Worker, fleet, wait_until
+from tests.integration.chaos.fleet import Worker, fleet, wait_until
 
 SAID = "xylophone"
 """A word in every dropped message, and in no log."""
+DROPPED = re.compile(r"was dropped\.|Dropped an? ")
 PICKLED = {"content_type": "application/x-python-serialize", "content_encoding": "binary"}
 
 
-@pytest.fixture
-def crew(database: str, redis_url: str, tmp_path: Path) -> Iterator[Fleet]:
-    with fleet(database, redis_url, tmp_path) as crew:
-        yield crew
+@dataclass
+class Target:
+    """A worker that all tests attack, as it is before each of them. `ended_at`: size of its log then."""
+
+    worker: Worker
+    redis_url: str
+    ended_at: int
+
+    def log(self) -> str:
+        """Return what the worker has logged during this test."""
+        assert self.worker.process.poll() is None
+        return self.worker.log.read_text()[self.ended_at :]
+
+    def refused(self) -> list[bytes]:
+        """Return the stored notes on refused messages."""
+        with redis.Redis.from_url(self.redis_url) as queues:
+            return queues.lrange("parley:refused", 0, -1)
+
+
+@pytest.fixture(scope="module")
+def worker(
+    database: str, module_redis_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Worker]:
+    with fleet(database, module_redis_url, tmp_path_factory.mktemp("crew")) as crew:
+        yield crew.start(1)[0]
 
 
 @pytest.fixture
-def sender(redis_url: str) -> Iterator[Celery]:
-    with celery_client(redis_url) as app:
+def target(worker: Worker, module_redis_url: str) -> Target:
+    with redis.Redis.from_url(module_redis_url) as queues:
+        queues.delete("parley:refused")
+    return Target(worker, module_redis_url, len(worker.log.read_text()))
+
+
+@pytest.fixture
+def sender(module_redis_url: str) -> Iterator[Celery]:
+    with celery_client(module_redis_url) as app:
         yield app
 
 
@@ -62,9 +92,8 @@ class Exploit:
 
 
 def test_a_pickled_message_is_refused_without_being_loaded(
-    crew: Fleet, sender: Celery, tmp_path: Path
+    target: Target, sender: Celery, tmp_path: Path
 ) -> None:
-    (worker,) = crew.start(1)
     trace = tmp_path / "loaded"
     payload = pickle.dumps([[], {"text": SAID, "x": Exploit(trace)}, {}])
     put(sender, payload, headers={"task": SUBMIT_TURN, "id": "p2"}, **PICKLED)
@@ -73,7 +102,7 @@ def test_a_pickled_message_is_refused_without_being_loaded(
 
     assert answered(sender, "after-pickle")
     assert not trace.exists()
-    assert len(re.findall(r"was dropped\.|Dropped an? ", worker.log.read_text())) == 3
+    assert len(DROPPED.findall(target.log())) == 3
     pickle.loads(payload)  # sending it would create the folder
     assert trace.exists()
 
@@ -118,23 +147,16 @@ SHAPES: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 
 
-def test_messages_that_are_none_are_dropped_and_the_worker_lives_on(
-    crew: Fleet, sender: Celery, redis_url: str
-) -> None:
+def test_messages_that_are_none_are_dropped_and_the_worker_lives_on(target: Target, sender: Celery) -> None:
     """One worker takes all of them and is unchanged afterwards; none is redelivered."""
-    (worker,) = crew.start(1)
     for number, (message, properties) in enumerate(SHAPES.values()):
         put(sender, message, **properties)
         assert answered(sender, f"after-{number}"), list(SHAPES)[number]
-        assert worker.process.poll() is None
-    log = worker.log.read_text()
-    assert len(re.findall(r"was dropped\.|Dropped an? ", log)) >= 10
+    log = target.log()
     assert "Unrecoverable" not in log
     assert SAID not in log
-    with redis.Redis.from_url(redis_url) as queues:
-        kept = queues.lrange("parley:refused", 0, -1)
-    assert len(kept) == len(re.findall(r"was dropped\.|Dropped an? ", log))
-    assert SAID not in str(kept)
+    assert len(target.refused()) == len(DROPPED.findall(log)) >= 10
+    assert SAID not in str(target.refused())
 
 
 ENVELOPE: dict[str, Any] = {
@@ -177,33 +199,27 @@ BYTES = [
 ]
 
 
-def test_envelopes_that_are_none_are_dropped_and_the_worker_lives_on(
-    crew: Fleet, sender: Celery, redis_url: str
-) -> None:
+def test_envelopes_that_are_none_are_dropped_and_the_worker_lives_on(target: Target, sender: Celery) -> None:
     """Messages that a sender puts directly into the queue, without Celery's client."""
-    (worker,) = crew.start(1)
     written = [*(orjson.dumps(envelope) for envelope in ENVELOPES.values()), *BYTES]
-    with redis.Redis.from_url(redis_url) as queues:
+    with redis.Redis.from_url(target.redis_url) as queues:
         for item in written:
             queues.lpush("submissions", item)
 
-    assert answered(sender, "after-envelopes")
-    assert worker.process.poll() is None
-    log = worker.log.read_text()
-    assert log.count("A malformed message was dropped.") == len(written)
-    assert SAID not in log
-    with redis.Redis.from_url(redis_url) as queues:
+        assert answered(sender, "after-envelopes")
         assert queues.hlen("unacked") == 0
-        kept = queues.lrange("parley:refused", 0, -1)
+    assert target.log().count("A malformed message was dropped.") == len(written)
+    assert SAID not in target.log()
+    kept = target.refused()
     assert len(kept) == len(written)
     assert SAID not in str(kept)
     assert orjson.loads(kept[-1])["wrong"] == "envelope"
-    (found,) = [each for each in examine_processes(redis_url) if each.name == "refused messages"]
+    (found,) = [each for each in examine_processes(target.redis_url) if each.name == "refused messages"]
     assert f"{len(written)} stored without their contents" in found.message
 
 
-def test_who_waits_for_a_task_that_does_not_exist_is_told(crew: Fleet, sender: Celery) -> None:
-    crew.start(1)
+@pytest.mark.usefixtures("target")
+def test_who_waits_for_a_task_that_does_not_exist_is_told(sender: Celery) -> None:
     with pytest.raises(NotRegistered):
         sender.send_task("orchestrator.submit_turns", queue="submissions").get(timeout=20, interval=0.05)
 
@@ -223,20 +239,22 @@ def ask_to_stop(sender: Celery, worker: Worker) -> None:
         sender.control.broadcast(command, arguments=arguments, pattern=f"{name}*", matcher="glob")
 
 
-def test_remote_control_through_the_broker_does_nothing(crew: Fleet, sender: Celery) -> None:
-    (worker,) = crew.start(1)
-    ask_to_stop(sender, worker)
+def test_remote_control_through_the_broker_does_nothing(target: Target, sender: Celery) -> None:
+    ask_to_stop(sender, target.worker)
     assert sender.control.inspect(timeout=1).ping() is None
     for number in range(3):
         assert answered(sender, f"controlled-{number}")
-    assert worker.process.poll() is None
+    assert target.worker.process.poll() is None
 
 
 def test_remote_control_does_stop_a_worker_that_is_told_to_obey(
-    database: str, redis_url: str, sender: Celery, tmp_path: Path
+    database: str, redis_url: str, tmp_path: Path
 ) -> None:
     """Otherwise the test above would pass with commands that reach no worker."""
-    with fleet(database, redis_url, tmp_path, {"PARLEY_REMOTE_CONTROL": "true"}) as crew:
+    with (
+        fleet(database, redis_url, tmp_path, {"PARLEY_REMOTE_CONTROL": "true"}) as crew,
+        celery_client(redis_url) as sender,
+    ):
         (worker,) = crew.start(1)
         wait_until(lambda: sender.control.inspect(timeout=1).ping(), within_s=20, what="the worker answers")
         ask_to_stop(sender, worker)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 from urllib.parse import urlsplit
 
 import psycopg
@@ -32,6 +32,7 @@ from tests.integration.chaos.fleet import ROOT, fleet, wait_until
 from tests.integration.chaos.submitting import Submitter, all_finished
 from tests.integration.deploy.fixtures.manifests import named
 from tests.integration.workers.rabbit import Rabbit, is_installed, rabbit
+from tests.processes.rows import read_rows
 
 pytestmark = [
     pytest.mark.skipif(not is_installed(), reason="Debian's package rabbitmq-server is not installed"),
@@ -66,11 +67,9 @@ def submit(backend: Celery, session: str, text: str, **more: object) -> dict[str
     return backend.send_task(SUBMIT_TURN, kwargs=arguments, queue="submissions").get(timeout=60)
 
 
-def count(database_url: str, query: str) -> int:
-    with psycopg.connect(database_url) as connection:
-        row = connection.execute(query).fetchone()
-    assert row is not None
-    return row[0]
+def count(database_url: str, query: LiteralString) -> int:
+    [(found,)] = read_rows(database_url, query)
+    return found
 
 
 def test_turns_and_internal_flows_go_through_it(
