@@ -89,11 +89,11 @@ async def evaluate_domain(
 ) -> DomainReport:
     """Run a domain's conversations, or those of simulated users, through the Agent.
 
-    Each variant is a separate run. Variants without a model use only the local classifier. Runs with limited
-    examples are reported, but not stored or checked. `judge`: the model that grades answers, or None. `bounds`:
-    minimum scores, such as ``slot_f1=0.9``. `against`: a stored run to compare the last run with, or None. `folder`:
-    folder for stored runs. `notice`: called with each message for the author. `tenant`: tenant whose operators can
-    see the runs. `simulated`: the simulated users to run, or None for the domain's conversations.
+    Each variant is a separate run. Variants without a model use only the local classifier. `judge`: the model that
+    grades answers, or None. `bounds`: minimum scores, such as ``slot_f1=0.9``. `against`: a stored run to compare the
+    last run with, or None. `folder`: folder for stored runs. `notice`: called with each message for the author.
+    `tenant`: tenant whose operators can see the runs. `simulated`: the simulated users to run, or None for the
+    domain's conversations.
 
     Raises:
         InvalidInput: a minimum score or a stored run is invalid, or no model endpoint is configured.
@@ -117,17 +117,14 @@ async def evaluate_domain(
         for variant, laid_over in zip(variants, sections, strict=True):
             use = PromptUse()
             async with open_model(variant.model, use.note) as pool:
-                few = variant.examples
-                learnt = system1 if few is None else System1.for_domain(loaded.domain, examples=few)
-                evaluated = Evaluated(loaded, learnt, pool, laid_over, judging_by, reset)
+                evaluated = Evaluated(loaded, system1, pool, laid_over, judging_by, reset)
                 outcomes = await _hold(files, simulated, evaluated, variant.name, notice)
             _notice_unjudged(outcomes, notice)
             run = describe_run(loaded.domain.name, variant, outcomes, measure(outcomes, edges), use, tenant)
             runs.append(run)
-            if variant.examples is None:
-                _tell(report_wrong(outcomes), notice)
-                keep(run, folder)
-                findings += [*find_shortfalls(run["figures"], limits)]
+            _tell(report_wrong(outcomes), notice)
+            keep(run, folder)
+            findings += [*find_shortfalls(run["figures"], limits)]
     findings += [*find_regressions(runs[-1], earlier)] if earlier is not None else []
     page = folder / f"{runs[-1]['run']}.html"
     page.write_text(write_report([*([earlier] if earlier else []), *runs], findings), encoding="utf-8")

@@ -38,13 +38,6 @@ Judge = Annotated[
         help="Model that grades answers by their rubrics. Default: the first --model.", show_default=False
     ),
 ]
-Curve = Annotated[
-    bool,
-    typer.Option(
-        "--curve",
-        help="Also train with 1, 2, 4, … examples per flow, to see whether more examples would help.",
-    ),
-]
 Faults = Annotated[
     bool, typer.Option("--faults", help="Inject one fault at every step and check the outcome.")
 ]
@@ -76,7 +69,6 @@ def evaluate(
     model: Models = None,
     prompts: PromptFolders = None,
     judge: Judge = None,
-    curve: Curve = False,
     faults: Faults = False,
     simulate: Simulate = False,
     budget: Budget = None,
@@ -107,7 +99,7 @@ def evaluate(
     report = asyncio.run(
         evaluate_domain(
             *found,
-            variants=_list_variants(model, prompts, curve=curve),
+            variants=_list_variants(model, prompts),
             judge=judge or next(iter(model or ()), None),
             bounds=fail_under or [],
             against=against,
@@ -117,24 +109,21 @@ def evaluate(
             notice=say,
         )
     )
-    _end(report, as_json=json)
+    _print_report(report, as_json=json)
+    if report.findings:
+        raise typer.Exit(1)
 
 
-def _list_variants(model: Models, prompts: PromptFolders, *, curve: bool) -> list[Variant]:
+def _list_variants(model: Models, prompts: PromptFolders) -> list[Variant]:
     """Return the variants to compare: each model (or none) with the domain's prompts and each prompt folder.
 
-    `curve`: True to start with variants that limit the number of training examples. Raises InvalidInput if the
-    options can't be combined.
+    Raises InvalidInput if there are prompt folders but no model.
     """
     from lab.domain_evaluation import Variant  # noqa: PLC0415  # slow to import
-    from lab.evaluation.runs import CURVE  # noqa: PLC0415  # slow to import
 
     if prompts and not model:
         raise InvalidInput("--prompts requires --model.", field="prompts")
-    if curve and model:
-        raise InvalidInput("--curve evaluates only the local classifier; omit --model.", field="curve")
-    learnt = [Variant(examples=count) for count in CURVE] if curve else []
-    return [*learnt, *(Variant(one, tried) for one in model or [None] for tried in (None, *(prompts or ())))]
+    return [Variant(one, tried) for one in model or [None] for tried in (None, *(prompts or ()))]
 
 
 def _try_faults(
@@ -160,12 +149,6 @@ def _try_faults(
             print(f"! {sentence}")
         say(f"{report['taken']} conversations; the report is {page}")
     if report["found"] or report["kept_cases"]:
-        raise typer.Exit(1)
-
-
-def _end(report: DomainReport, *, as_json: bool) -> None:
-    _print_report(report, as_json=as_json)
-    if report.findings:
         raise typer.Exit(1)
 
 

@@ -11,8 +11,6 @@ _TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
 )
 
-_LEARNT = ("flow_accuracy", "slot_f1", "turns_as_expected")
-
 
 def write_report(runs: Sequence[JsonObject], findings: Sequence[str]) -> str:
     """Return an HTML report on the last run, compared with the others.
@@ -33,8 +31,6 @@ def write_report(runs: Sequence[JsonObject], findings: Sequence[str]) -> str:
         }
         for cell in run["confusion"]
     ]
-    whole = [one for one in runs if one.get("examples") is None]
-    few = [one for one in runs if one.get("examples") is not None]
     page = _TEMPLATES.get_template("report.html.j2")
     return page.render(
         run=run,
@@ -42,26 +38,8 @@ def write_report(runs: Sequence[JsonObject], findings: Sequence[str]) -> str:
         flows=flows,
         cells=cells,
         findings=findings,
-        differences=_compare(whole),
-        few=few,
-        curve=_draw_curve([*few, run]) if few else [],
+        differences=_compare(runs),
     )
-
-
-def _draw_curve(runs: Sequence[JsonObject]) -> list[JsonObject]:
-    """Return the points of each score's learning curve, on a grid of 100 by 100."""
-    step = 100 / max(1, len(runs) - 1)
-    return [
-        {
-            "figure": name.replace("_", " "),
-            "points": " ".join(
-                f"{place * step:.1f},{100 - 100 * value:.1f}"
-                for place, one in enumerate(runs)
-                if (value := one["figures"].get(name)) is not None
-            ),
-        }
-        for name in _LEARNT
-    ]
 
 
 def _outcome_of(turn: JsonObject) -> tuple[str | None, str]:

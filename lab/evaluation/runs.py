@@ -17,8 +17,6 @@ from orchestrator.types import DEFAULT_TENANT, JsonObject
 
 LATEST = "latest"
 NO_MODEL = "without a model"
-CURVE = (1, 2, 4, 8, 16)
-"""Numbers of training examples per flow in a learning curve."""
 TOLERANCE = 0.005
 """Maximum decrease in a score that doesn't count as a regression."""
 MAIN_FIGURE = "turns_as_expected"
@@ -29,17 +27,13 @@ class Variant:
     """A model and prompts to evaluate.
 
     `model`: None to use only the local classifier. `prompts`: a folder of prompts that replace the domain's own.
-    `examples`: maximum number of training examples per flow. Default: all.
     """
 
     model: str | None = None
     prompts: Path | None = None
-    examples: int | None = None
 
     @property
     def name(self) -> str:
-        if self.examples is not None:
-            return f"{self.examples} example{'s' if self.examples > 1 else ''} per flow"
         prompts = f", {self.prompts.name}" if self.prompts is not None else ""
         return (self.model or NO_MODEL) + prompts
 
@@ -86,7 +80,6 @@ def describe_run(
         "domain": domain,
         "model": variant.model,
         "name": variant.name,
-        "examples": variant.examples,
         "made_at": made.isoformat(timespec="seconds"),
         "conversations": len(outcomes),
         "turns": sum(len(outcome.turns) for outcome in outcomes),

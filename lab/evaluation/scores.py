@@ -1,4 +1,4 @@
-"""Score conversations: flows, slots, goals, tools, answers and paths.
+"""Score conversations: flows, slots, goals, tools and answers.
 
 Scores are from 0 to 1, or None without data. Most cover only turns or conversations with a matching expectation.
 """
@@ -33,7 +33,6 @@ def measure(outcomes: Sequence[Outcome], edges: Mapping[str, Iterable[str]]) -> 
     pairs = [pair for turn in turns if (pair := _flow_pair(turn)) is not None]
     confusion = Counter(pairs)
     wrong = [pair for pair in confusion if pair[0] != pair[1]]
-    paths = [_measure_path(outcome) for outcome in outcomes]
     right, predicted, expected = (sum(counts) for counts in zip(*map(_count_slots, turns), strict=True))
     return Scores(
         {
@@ -50,10 +49,6 @@ def measure(outcomes: Sequence[Outcome], edges: Mapping[str, Iterable[str]]) -> 
             "tool_arguments": _mean([_arguments_right(turn) for turn in turns if turn.expect.arguments]),
             "answers": _mean([not _has_fault(turn, "the answer") for turn in turns if _expects_answer(turn)]),
             "rubric": _mean([one.met for turn in turns for one in turn.verdicts if one.met is not None]),
-            **{
-                name: _mean([path[name] for path in paths if path])
-                for name in ("path_nodes", "partial_path", "full_path")
-            },
             "full_workflow": _mean([outcome.is_right for outcome in outcomes]),
         },
         confusion,
@@ -111,31 +106,3 @@ def _expects_answer(turn: TurnOutcome) -> bool:
 
 def _has_fault(turn: TurnOutcome, beginning: str) -> bool:
     return any(fault.startswith(beginning) for fault in turn.faults)
-
-
-def _measure_path(outcome: Outcome) -> dict[str, float]:
-    """Compare the expected and the actual path of a conversation.
-
-    Path nodes are completed flows and called tools. `path_nodes`: share of the expected nodes that were reached.
-    `partial_path`: share that was reached before the first deviation. `full_path`: 1 if the paths are equal, or 0.
-    The result is empty if the conversation has no expected path.
-    """
-    expected, taken = list[str](), list[str]()
-    for turn in outcome.turns:
-        for name in ("tools", "completed"):
-            wanted = getattr(turn.expect, name)
-            if wanted is not None:
-                expected += [f"{name}:{node}" for node in wanted]
-                taken += [f"{name}:{node}" for node in turn.observed[name]]
-    if not expected:
-        return {}
-    reached = (Counter(expected) & Counter(taken)).total()
-    along = next(
-        (at for at, (wanted, node) in enumerate(zip(expected, taken, strict=False)) if wanted != node),
-        min(len(expected), len(taken)),
-    )
-    return {
-        "path_nodes": reached / len(expected),
-        "partial_path": along / len(expected),
-        "full_path": float(expected == taken),
-    }

@@ -74,13 +74,8 @@ class System1(Learnt):
         )
 
     @classmethod
-    def for_domain(
-        cls, domain: Domain, kept: TrainedModels | None = None, examples: int | None = None
-    ) -> System1:
-        """Train a domain's classifier, without background flows, which users can't request (AG-7).
-
-        `examples`: maximum number of examples for each flow, or None for all.
-        """
+    def for_domain(cls, domain: Domain, kept: TrainedModels | None = None) -> System1:
+        """Train a domain's classifier, without background flows, which users can't request (AG-7)."""
         lexicon = Lexicon(domain.lexicon)
 
         def more(name: str) -> tuple[str, ...]:
@@ -89,7 +84,7 @@ class System1(Learnt):
             )
 
         specs = [
-            replace(flow.spec, examples=(*flow.spec.examples, *more(flow.spec.dact))[:examples])
+            replace(flow.spec, examples=(*flow.spec.examples, *more(flow.spec.dact)))
             for flow in domain.flows.values()
             if flow.spec.family is not Family.INTERNAL
         ]

@@ -1,4 +1,4 @@
-"""Metrics of a measured domain, from fixed turns and paths."""
+"""Metrics of a measured domain, from fixed turns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from lab.evaluation.runs import find_shortfalls, read_bounds
 from lab.evaluation.scores import Scores, measure
 from orchestrator.domain.evaluations import ExpectEntry
 from orchestrator.errors import InvalidInput
-from tests.cases import for_each
 
 
 def outcome(*turns: tuple[dict[str, Any], dict[str, Any]]) -> Outcome:
@@ -63,22 +62,11 @@ def test_slots_are_measured_as_far_as_they_are_expected() -> None:
     assert scores["joint_goal"] == 0.0
 
 
-@for_each(
-    ("taken", "nodes", "partial", "full"),
-    [
-        (["a", "b", "c"], 1.0, 1.0, 1.0),
-        (["a", "b"], 2 / 3, 2 / 3, 0.0),
-        (["a", "c", "b"], 1.0, 1 / 3, 0.0),
-        (["a", "b", "c", "d"], 1.0, 1.0, 0.0),
-        (["x"], 0.0, 0.0, 0.0),
-    ],
-)
-def test_a_path_is_compared_node_by_node(taken: list[str], nodes: float, partial: float, full: float) -> None:
-    scores = figures(outcome(({"tools": ["a", "b", "c"]}, {"tools": taken}))).figures
+def test_a_workflow_is_full_if_every_turn_is_as_expected() -> None:
+    wanted = {"tools": ["a", "b"]}
 
-    assert scores["path_nodes"] == pytest.approx(nodes)
-    assert scores["partial_path"] == pytest.approx(partial)
-    assert scores["full_path"] == full == scores["full_workflow"]
+    assert figures(outcome((wanted, wanted))).figures["full_workflow"] == 1.0
+    assert figures(outcome((wanted, wanted), (wanted, {"tools": ["b"]}))).figures["full_workflow"] == 0.0
 
 
 def test_arguments_of_tools_are_held_to_those_that_matter() -> None:
