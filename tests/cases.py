@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from typing import Any, Final
@@ -13,6 +14,11 @@ from _pytest.mark import ParameterSet
 _LONGEST_LABEL: Final = 120
 
 
+def parts(text: str) -> list[str]:
+    """Return the texts between bars with spaces around them."""
+    return [part.strip() for part in re.split(r"\s\|\s", text)]
+
+
 def for_each(
     names: str | tuple[str, ...], cases: Iterable[Any], *, ids: object = None
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -21,21 +27,21 @@ def for_each(
     All cases run even if some fail. The cases share the test's fixtures, so use it only where a case leaves nothing
     behind. `ids`: a label for each case, or a function of a value.
     """
-    parts = tuple(each.strip() for each in names.split(",")) if isinstance(names, str) else tuple(names)
+    named = tuple(each.strip() for each in names.split(",")) if isinstance(names, str) else tuple(names)
     given = list(cases)
     assert given, "There are no cases."
-    rows = [_values(case, is_alone=isinstance(names, str) and len(parts) == 1) for case in given]
+    rows = [_values(case, is_alone=isinstance(names, str) and len(named) == 1) for case in given]
     labels = list(_labels(given, rows, ids))
 
     def decorate(test: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(test)
-        fixtures = {name: one for name, one in signature.parameters.items() if name not in parts}
-        assert len(fixtures) + len(parts) == len(signature.parameters)
+        fixtures = {name: one for name, one in signature.parameters.items() if name not in named}
+        assert len(fixtures) + len(named) == len(signature.parameters)
 
         def split(given: dict[str, Any]) -> tuple[pytest.Subtests, Iterator[tuple[str, dict[str, Any]]]]:
             """Return the subtests, and the label and arguments of each case."""
             shared = {name: one for name, one in given.items() if name in fixtures}
-            arguments = ({**shared, **dict(zip(parts, row, strict=True))} for row in rows)
+            arguments = ({**shared, **dict(zip(named, row, strict=True))} for row in rows)
             return given["subtests"], zip(labels, arguments, strict=True)
 
         @wraps(test)

@@ -28,8 +28,6 @@ from gateway.guard import BY_TICKET
 from gateway.middleware import body_limit
 from gateway.middleware.hosts import LOOPBACK_HOSTS
 from orchestrator.telemetry.metrics import LISTENERS
-from orchestrator.turns.access import Scope
-from orchestrator.types import TenantId
 from tests.cases import for_each
 from tests.unit.gateway.guarded import GuardedHouse, guarded_house
 from tests.unit.gateway.test_access import open_socket
@@ -81,25 +79,6 @@ async def test_a_ticket_opens_events_and_sockets_and_no_other_call() -> None:
 class Names(dict[str, str]):
     def __missing__(self, name: str) -> str:
         return "x"
-
-
-async def test_a_ticket_takes_no_other_ticket() -> None:
-    async with guarded_house() as house:
-        ticket = await ticket_of(house, await house.key())
-
-        refused(await house.ask(None, "POST", f"/v1/tickets?access_token={ticket}"), 401, "unauthenticated")
-
-
-async def test_a_ticket_ends_with_the_key_that_it_was_given_for() -> None:
-    async with guarded_house() as house:
-        key, text = await house.keys.create(TenantId("acme"), "one", frozenset({Scope.OPERATOR}))
-        session = await house.session(text)
-        place = f"/v1/sessions/{session}/events?follow=false&access_token={await ticket_of(house, text)}"
-        assert (await house.ask(None, "GET", place)).status_code == 200
-
-        await house.keys.revoke(key.key_id)
-
-        refused(await house.ask(None, "GET", place), 401, "unauthenticated")
 
 
 async def test_a_ticket_ends_with_the_token_that_it_was_given_for(monkeypatch: pytest.MonkeyPatch) -> None:

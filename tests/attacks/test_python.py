@@ -16,6 +16,7 @@ from orchestrator.ports.sandbox import Returned, SandboxLimits, StopCategory, St
 from orchestrator.tools.guardrails import python_code, python_names
 from orchestrator.tools.guardrails.python_code import check_python
 from orchestrator.tools.guardrails.verdict import RejectedCode
+from tests.cases import parts
 from tests.unit.tools.guardrail_samples import RULES
 
 FUNCTIONS, FUNCTIONS_LONG = 500, 20_000
@@ -29,102 +30,20 @@ HARMLESS = {
     StopCategory.OUTPUT_TOO_LARGE,
 }
 
-VALUES = [
-    "x",
-    "1",
-    "'a'",
-    "[]",
-    "{}",
-    "()",
-    "{1}",
-    "1.5",
-    "None",
-    "f",
-    "math",
-    "re",
-    "datetime",
-    "json",
-    "Exception()",
-    "'{0.__class__}'",
-    "'%s'",
-    "b'a'",
-    "lambda: x",
-    "math.pi",
-    "datetime.date",
-    "re.compile('a')",
-    "range(3)",
-    "int",
-    "str",
-    "list",
-    "dict",
-    "type",
-    "object",
-    "print",
-    "open",
-    "eval",
-    "getattr",
-    "__builtins__",
-    "globals",
-]
-NAMES = [
-    "__class__",
-    "__globals__",
-    "__subclasses__",
-    "__init__",
-    "__dict__",
-    "__mro__",
-    "mro",
-    "gi_frame",
-    "f_globals",
-    "tb_frame",
-    "format",
-    "format_map",
-    "append",
-    "upper",
-    "join",
-    "sqrt",
-    "today",
-    "dumps",
-    "sub",
-    "items",
-    "get",
-    "func_globals",
-    "__code__",
-    "__import__",
-    "__getattribute__",
-    "with_traceback",
-    "_sunder",
-    "os",
-    "sys",
-    "bit_length",
-]
-SHAPES = [
-    "{a}.{n}",
-    "{a}.{n}()",
-    "{a}.{n}({b})",
-    "{a}({b})",
-    "{a}[{b}]",
-    "{a} + {b}",
-    "[{a} for x in [{b}]]",
-    "{a} if {b} else x",
-    "(lambda x: {a})({b})",
-    "f'{{{a}!r}}'",
-    "f'{{{a}.{n}}}'",
-    "str({a})",
-    "getattr({a}, '{n}')",
-    "{a}.format({b})",
-    "isinstance({a}, {b})",
-    "sorted([{a}, {b}], key=lambda x: {a})",
-    "{{'{n}': {a}}}",
-    "(x := {a})",
-    "next(iter([{a}]))",
-    "'{{0.{n}}}'.format({a})",
-    "callable({a})",
-    "int({a})",
-    "max({a}, {b}, key={a})",
-    "{a}.{n}.{n}",
-    "repr({a}.{n})",
-]
+VALUES = parts("""x | 1 | 'a' | [] | {} | () | {1} | 1.5 | None | f | math | re | datetime | json
+    | Exception() | '{0.__class__}' | '%s' | b'a' | lambda: x | math.pi | datetime.date | re.compile('a')
+    | range(3) | int | str | list | dict | type | object | print | open | eval | getattr | __builtins__
+    | globals""")
+NAMES = parts("""__class__ | __globals__ | __subclasses__ | __init__ | __dict__ | __mro__ | mro | gi_frame
+    | f_globals | tb_frame | format | format_map | append | upper | join | sqrt | today | dumps | sub
+    | items | get | func_globals | __code__ | __import__ | __getattribute__ | with_traceback | _sunder
+    | os | sys | bit_length""")
+SHAPES = parts("""{a}.{n} | {a}.{n}() | {a}.{n}({b}) | {a}({b}) | {a}[{b}] | {a} + {b}
+    | [{a} for x in [{b}]] | {a} if {b} else x | (lambda x: {a})({b}) | f'{{{a}!r}}' | f'{{{a}.{n}}}'
+    | str({a}) | getattr({a}, '{n}') | {a}.format({b}) | isinstance({a}, {b})
+    | sorted([{a}, {b}], key=lambda x: {a}) | {{'{n}': {a}}} | (x := {a}) | next(iter([{a}]))
+    | '{{0.{n}}}'.format({a}) | callable({a}) | int({a}) | max({a}, {b}, key={a}) | {a}.{n}.{n}
+    | repr({a}.{n})""")
 STATEMENTS = [
     "return {e}",
     "x = {e}",
@@ -149,19 +68,8 @@ STATEMENTS = [
     "while {e}:\n        break",
     "return {e}",
 ]
-MODULES = [
-    "math",
-    "re",
-    "json",
-    "datetime",
-    "os",
-    "sys",
-    "builtins",
-    "math as os",
-    "importlib",
-    "collections",
-    "itertools",
-]
+MODULES = parts("""math | re | json | datetime | os | sys | builtins | math as os | importlib
+    | collections | itertools""")
 
 
 def make_code(random: Random) -> str:

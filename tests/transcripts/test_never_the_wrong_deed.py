@@ -75,7 +75,7 @@ async def test_a_click_about_a_task_that_is_over_changes_nothing(name: str) -> N
     assert turn["flows"] == offer["flows"]
 
 
-@for_each("words", ["yes", "yes please, book it", "sure, go ahead", "book it"])
+@for_each("words", ["yes", "yes please, book it", "sure, go ahead", "book it", "ok 👍🏽"])
 async def test_a_plain_yes_books(words: str) -> None:
     talk = begin()
     await talk.say(OFFER)
@@ -105,17 +105,6 @@ async def test_a_plan_leaves_a_waiting_task_with_other_values_alone() -> None:
     assert "Rome" in turn["reply"].split("Back to")[1]
 
 
-async def test_a_second_request_for_a_plan_is_a_correction_that_is_told() -> None:
-    talk = begin()
-    await talk.say(TRIP.format("rome"))
-    turn = await talk.say(TRIP.format("athens"))
-
-    assert "changed the destination from Rome (FCO) to Athens (ATH)" in turn["reply"]
-    await talk.say("yes")
-    await talk.say("yes")
-    assert await booked(talk) == [("ATH", "OSL"), ("OSL", "ATH")]
-
-
 @pytest.mark.parametrize("words", ["sorry I meant Paris not Rome", TRIP.format("paris")])
 async def test_after_a_step_was_booked_a_correction_asks_and_undoes(words: str) -> None:
     """PL-7, RT-12: keep, undo and redo, or stop; nothing changes before."""
@@ -134,20 +123,6 @@ async def test_after_a_step_was_booked_a_correction_asks_and_undoes(words: str) 
     turn = await talk.say("yes")
     assert await booked(talk) == [("CDG", "OSL"), ("OSL", "CDG")]
     assert "Your trip to Paris (CDG) is planned and booked" in turn["reply"]
-
-
-async def test_a_correction_leaves_alone_what_was_booked_without_the_value() -> None:
-    """PL-7: the outbound flight doesn't depend on the return day; it is neither questioned nor undone."""
-    talk = begin()
-    await talk.say(TRIP.format("rome"))
-    await talk.say("yes")
-
-    offer = await talk.say("actually come back on 7 december")
-
-    assert "Monday 7 December" in offer["reply"]
-    assert offer["ambiguity"]["level"] == "confirmation"
-    await talk.say("yes")
-    assert await booked(talk) == [("FCO", "OSL"), ("OSL", "FCO")]
 
 
 @pytest.mark.parametrize(
@@ -249,14 +224,3 @@ async def test_a_plan_without_its_second_booking_is_done_in_part() -> None:
     assert "Left out, as you asked: book the return flight" in turn["reply"]
     assert "planned and booked" not in turn["reply"]
     assert await booked(talk) == [("OSL", "FCO")]
-
-
-@for_each(
-    "words", ["please cancel everything", "that's enough, stop", "book a flight, please", "drop that, please"]
-)
-async def test_what_takes_back_or_asks_for_another_is_no_yes(words: str) -> None:
-    """PX-18: although each word occurs in the offer or agrees."""
-    talk = begin()
-    await talk.say(OFFER)
-    await talk.say(words)
-    assert await booked(talk) == []

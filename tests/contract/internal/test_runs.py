@@ -52,10 +52,9 @@ async def test_skip_from_before_all_skips_the_run(runner: Runner, said) -> None:
     assert (record.status, record.reason, items) == (RunStatus.SKIPPED, "not today", [])
 
 
-@pytest.mark.parametrize("said", [SKIP, SKIP_JSON])
-async def test_skip_from_data_skips_the_item(runner: Runner, said) -> None:
+async def test_skip_from_data_skips_the_item(runner: Runner) -> None:
     """IF-3: `work` and `output`, which would fail, do not run."""
-    record, items, _ = await scripted(runner, data=said, work={"fail": "x"}, output={"fail": "x"})
+    record, items, _ = await scripted(runner, data=SKIP_JSON, work={"fail": "x"}, output={"fail": "x"})
 
     assert [(item.status, item.reason) for item in items] == [(ItemStatus.SKIPPED, "not today")] * 2
     assert (record.status, record.closing, record.progress.skipped) == (RunStatus.DONE, [None, None], 2)
@@ -71,10 +70,9 @@ async def test_how_many_items_run_at_once_is_no_option_of_one_item(runner: Runne
     assert "before_all_response()" in items[0].error
 
 
-@pytest.mark.parametrize("said", [SKIP, SKIP_JSON])
-async def test_skip_from_output_is_recorded_as_a_skip(runner: Runner, said) -> None:
+async def test_skip_from_output_is_recorded_as_a_skip(runner: Runner) -> None:
     """IF-3"""
-    record, items, _ = await scripted(runner, output=said)
+    record, items, _ = await scripted(runner, output=SKIP)
 
     assert {(item.status, item.reason, item.output) for item in items} == {
         (ItemStatus.SKIPPED, "not today", None)
@@ -82,8 +80,7 @@ async def test_skip_from_output_is_recorded_as_a_skip(runner: Runner, said) -> N
     assert record.status is RunStatus.DONE
 
 
-@pytest.mark.parametrize("said", [REDO, REDO_JSON])
-@pytest.mark.parametrize("stage", ["data", "output"])
+@pytest.mark.parametrize(("stage", "said"), [("data", REDO), ("output", REDO_JSON)])
 async def test_redo_from_an_item_fails_with_an_explicit_error(runner: Runner, stage, said) -> None:
     """IF-4: the redo count does not change."""
     record, items, chain = await scripted(runner, **{stage: said})
@@ -229,8 +226,7 @@ async def test_a_stage_that_takes_too_long_fails(runner: Runner) -> None:
     assert item.error == "work: timed out after 0.05 s"
 
 
-@pytest.mark.parametrize("said", [REDO, REDO_JSON])
-@pytest.mark.parametrize("stage", ["before_all", "after_all"])
+@pytest.mark.parametrize(("stage", "said"), [("before_all", REDO), ("after_all", REDO_JSON)])
 async def test_redo_is_accepted_from_both_ends_of_a_run(runner: Runner, stage, said) -> None:
     """IF-4, IF-5: a chain that always requests a redo ends at the ceiling. A redo from `before_all` starts no items."""
     run = runner.catalogue.new_run("endless", inputs=(1,), parameters={stage: said})

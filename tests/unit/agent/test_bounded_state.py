@@ -14,7 +14,7 @@ from tests.trained import trained
 ROUND = ("Book a flight from Oslo to Madrid tomorrow", "yes", "cancel my booking", "yes", "hello", "help")
 
 
-@pytest.mark.parametrize("turns", [200, pytest.param(1_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("turns", [150, pytest.param(1_000, marks=pytest.mark.slow)])
 async def test_the_state_stops_growing(turns: int):
     loaded, system1 = trained("travel")
     simulator = Simulator.of(loaded, system1=system1, sections={"memory": {"max_trace_entries": 20}})

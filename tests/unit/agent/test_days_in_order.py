@@ -78,18 +78,6 @@ async def test_who_names_the_same_day_again_is_asked_for_the_first_one() -> None
     assert await lent(talk) == [("12-01", "12-02")]
 
 
-@pytest.mark.parametrize("said", ["no, from 9 december", "yes, but fetch it on 9 december"])
-async def test_days_that_a_change_moves_past_move_along(said: str) -> None:
-    talk = begin()
-    await talk.say(LOAN)
-    offer = await talk.say(said)
-    assert "the day you fetch it from Tuesday 1 December to Wednesday 9 December" in offer["reply"]
-    assert "the return date from Saturday 5 December to Sunday 13 December" in offer["reply"]
-    assert await lent(talk) == []
-    await talk.say("yes")
-    assert await lent(talk) == [("12-09", "12-13")]
-
-
 async def test_after_it_was_done_both_days_are_changed_or_none() -> None:
     """RT-12: a repeated effect has its days in order."""
     talk = begin()

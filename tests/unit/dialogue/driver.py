@@ -16,6 +16,7 @@ from orchestrator.dialogue.stack import DepthLimit, Existing, LimitReached, OnLi
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.storage.serialization import diff, rebuild
 from orchestrator.types import FlowId, JsonObject, SessionId, TurnId
+from tests.cases import parts
 from tests.unit.dialogue.factories import CLASSES, FLOW_TYPES
 
 Item = TypeVar("Item")
@@ -254,30 +255,6 @@ class Driver:
             assert json.dumps(rebuild(base, patches), sort_keys=True) == document
 
 
-OPERATIONS: dict[str, Callable[[Driver, int], None]] = {
-    name: getattr(Driver, name)
-    for name in (
-        "push",
-        "push_limited",
-        "plan",
-        "replan",
-        "restack",
-        "complete",
-        "cancel",
-        "fail",
-        "park",
-        "approve",
-        "unpark",
-        "resume",
-        "fall_back",
-        "abandon",
-        "fill",
-        "ask",
-        "answer",
-        "talk",
-        "pop",
-        "wait",
-        "commit",
-        "reload",
-    )
-}
+NAMES = parts("""push | push_limited | plan | replan | restack | complete | cancel | fail | park | approve | unpark
+    | resume | fall_back | abandon | fill | ask | answer | talk | pop | wait | commit | reload""")
+OPERATIONS: dict[str, Callable[[Driver, int], None]] = {name: getattr(Driver, name) for name in NAMES}

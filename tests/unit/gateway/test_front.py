@@ -206,15 +206,6 @@ async def test_headers_are_bounded() -> None:
         assert (answer.status_code, answer.json()["field"]) == (431, "headers")
 
 
-async def test_nesting_is_bounded() -> None:
-    async with exposed() as house:
-        key = await house.key()
-        session = await house.session(key)
-        deep = b'{"action": {"name": "x", "payload": ' + MAX_DEPTH * b"[" + MAX_DEPTH * b"]" + b"}}"
-        answer = await house.ask(key, "POST", f"/v1/sessions/{session}/turns", content=deep)
-        assert (answer.status_code, answer.json()["field"]) == (422, "body")
-
-
 @for_each(
     ("body", "deep"),
     [

@@ -109,13 +109,6 @@ async def test_what_does_not_fit_is_named(http: httpx.AsyncClient, body: JsonObj
     assert (answer.status_code, answer.json()["field"]) == (422, field)
 
 
-async def test_a_document_over_the_bound_is_refused(http: httpx.AsyncClient) -> None:
-    """RT-23"""
-    answer = await http.post("/v1/documents", json={"text": "x" * 70_000})
-
-    assert (answer.status_code, answer.json()["code"]) == (413, "input_too_large")
-
-
 async def test_preferences_are_shown_replaced_and_forgotten(http: httpx.AsyncClient) -> None:
     path = "/v1/users/ada/preferences"
     aisle = {"key": "*.seat_position", "value": "aisle", "text": "prefers aisle seats"}
