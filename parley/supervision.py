@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from parley.processes import Child
 from parley.signals import raise_if_stopped
 
-_CHECK_EVERY_S = 0.2
+_CHECK_EVERY_S = 0.5
 _FIRST_DELAY_S = 1.0
 _LONGEST_DELAY_S = 30.0
 _STEADY_AFTER_S = 60.0

@@ -5,13 +5,17 @@ from dataclasses import dataclass
 from orchestrator.telemetry import get_logger
 
 RENEW_EVERY_S = 1.0
-MEASURE_LOAD_EVERY_S = 0.5
+MEASURE_LOAD_EVERY_S = 1.0
 OUTBOX_GATHERS_S = 0.25
 """Pause between outbox sends, in seconds. Each send batches the messages of several turns."""
 END_WAITS_EVERY_S = 1.0
+LOOK_FOR_ENDS_EVERY_S = 1.0
+"""Maximum interval between checks for tasks whose turn ended in another process, in seconds."""
 DELIVER_EVENTS_EVERY_S = 0.5
 PROBE_EVERY_S = 2.0
 PAUSE_AFTER_FAILURE_S = 1.0
+APART_S = 0.05
+"""Interval between the first runs of a process's jobs, in seconds. Jobs in step would need a connection each."""
 
 _log = get_logger(__name__)
 
@@ -24,11 +28,15 @@ class PeriodicJob:
     every_s: float
     step: Callable[[], Awaitable[object]]
 
-    async def run(self) -> None:
+    def start(self, after_s: float) -> asyncio.Task[None]:
+        return asyncio.create_task(self._run(after_s), name=self.name)
+
+    async def _run(self, after_s: float) -> None:
         """Repeat the step. After a failure, pause for at least a second.
 
         Log only the first of consecutive failures, and the recovery.
         """
+        await asyncio.sleep(after_s)
         failing = False
         while True:
             pause_s = self.every_s

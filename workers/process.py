@@ -51,8 +51,10 @@ from workers.messages.flower_events import FLUSH_EVERY_S, FlowerEvents
 from workers.messages.unacknowledged import KEEP_EVERY_S, UnacknowledgedMessages
 from workers.outbox import OutboxSender, note_into
 from workers.periodic import (
+    APART_S,
     DELIVER_EVENTS_EVERY_S,
     END_WAITS_EVERY_S,
+    LOOK_FOR_ENDS_EVERY_S,
     MEASURE_LOAD_EVERY_S,
     OUTBOX_GATHERS_S,
     PROBE_EVERY_S,
@@ -65,9 +67,6 @@ from workers.webhooks import LOOK_EVERY_S, WebhookSender
 
 STALLED_AFTER_LEASES = 2
 """Number of lease durations after which a stalled process exits, because it can no longer commit."""
-
-LOOK_FOR_ENDS_EVERY_S = 1.0
-"""Maximum interval between checks for tasks whose turn ended in another process, in seconds."""
 
 _log = get_logger(__name__)
 T = TypeVar("T")
@@ -115,6 +114,7 @@ class WorkerProcess:
         self._registered: RegisteredProcess
         self._submissions: Submissions
         self._ended_tasks: OutboxSender
+        self._fair_order: FairOrder | None = None
         self._pool: SessionPool | None = None
         self._executor: RunExecutor | None = None
         self._webhooks: WebhookSender | None = None
@@ -133,6 +133,8 @@ class WorkerProcess:
         self._thread.submit(_required(self._pool).wake(session_id)).result()
 
     def submit_task(self, act: Callable[[Submissions], Coroutine[Any, Any, T]]) -> T:
+        if self._fair_order is not None:
+            self._thread.loop.call_soon_threadsafe(self._fair_order.note_consumed)
         return self._thread.submit(act(self._submissions)).result()
 
     def revoke(self, task_id: str) -> None:
@@ -196,7 +198,7 @@ class WorkerProcess:
         if self._flower is not None:
             self._repeat("flower events", FLUSH_EVERY_S, self._flower.flush_in_thread)
         self._resources.push_async_callback(self._leave)
-        self._running += [asyncio.create_task(job.run(), name=job.name) for job in self._jobs]
+        self._running += [job.start(at * APART_S) for at, job in enumerate(reversed(self._jobs))]
         self._serve_metrics()
 
     def _repeat(self, name: str, every_s: float, step: Callable[[], Awaitable[object]]) -> None:
@@ -308,8 +310,8 @@ class WorkerProcess:
         messages = UnacknowledgedMessages(broker, self._consumer)
         self._repeat("keep messages", KEEP_EVERY_S, messages.keep)
         if SUBMISSIONS in self._queues:
-            fair_order = FairOrder(broker, self._consumer)
-            self._repeat("keep submissions fair", LOOK_IN_QUEUE_EVERY_S, fair_order.watch)
+            self._fair_order = FairOrder(broker, self._consumer)
+            self._repeat("keep submissions fair", LOOK_IN_QUEUE_EVERY_S, self._fair_order.watch)
 
     # Steps of periodic jobs.
 

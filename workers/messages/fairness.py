@@ -11,6 +11,7 @@ import base64
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import orjson
@@ -22,6 +23,7 @@ from orchestrator.types import DEFAULT_TENANT
 
 LOOK_EVERY_S: Final = 0.05
 LOOK_WHEN_SHORT_EVERY_S: Final = 0.25
+LOOK_WHEN_IDLE_EVERY_S: Final = 2.0
 READ_ALL_EVERY_S: Final = 0.5
 READ_ALL_SHARE: Final = 10
 """Minimum interval between full reads of the queue, as a multiple of a read's duration."""
@@ -43,6 +45,7 @@ class FairOrder:
         self._consumer = consumer.encode()
         self._promote = redis.register_script(read_script("promote"))
         self._newer = redis.register_script(read_script("newer"))
+        self._consumed = asyncio.Event()
         self._read_all_at = 0.0
         self._newest: bytes | None = None
         """The newest message that was examined and not moved, or None to read the whole queue next."""
@@ -54,11 +57,20 @@ class FairOrder:
     async def watch(self) -> None:
         """Arrange the queue, then pause if the queue is short or another process arranges it.
 
+        The pause is long if this process consumes no submissions, because the queue is then empty.
         Raises Unavailable.
         """
+        self._consumed.clear()
         await self.arrange()
         if self._newest is None:
             await asyncio.sleep(LOOK_WHEN_SHORT_EVERY_S - LOOK_EVERY_S)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_WHEN_IDLE_EVERY_S):
+                    await self._consumed.wait()
+
+    def note_consumed(self) -> None:
+        """Signal that this process consumed a submission."""
+        self._consumed.set()
 
     async def arrange(self) -> int:
         """Move messages to the front of the queue and return their number. Raises Unavailable."""

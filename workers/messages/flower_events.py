@@ -16,7 +16,7 @@ from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import SessionId, TurnId
 from workers.messages.redaction import HIDDEN
 
-FLUSH_EVERY_S = 0.2
+FLUSH_EVERY_S = 1.0
 KEPT_AT_MOST = 5000
 
 

@@ -82,8 +82,8 @@ class WorkerLock:
                 if self._connection is None:
                     self._connection = await self._register()
                     delay_s = _RECONNECT_FIRST_S
-                async for _ in self._connection.notifies():
-                    pass
+                await _input_arrived(self._connection)
+                await self._connection.execute("SELECT 1")  # raises if the server closed the connection
             except psycopg.Error as error:
                 if self._connection is not None:
                     _log.warning(
@@ -100,6 +100,16 @@ class WorkerLock:
         connection, self._connection = self._connection, None
         if connection is not None:
             await connection.close()
+
+
+async def _input_arrived(connection: Connection) -> None:
+    """Wait until the server sends something or closes the connection. psycopg's own waits poll ten times a second."""
+    loop, arrived = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(connection.fileno(), arrived.set)
+    try:
+        await arrived.wait()
+    finally:
+        loop.remove_reader(connection.fileno())
 
 
 async def _take_number(connection: Connection) -> WorkerId:

@@ -27,6 +27,7 @@ from tests.celery_clients import connected
 from tests.contract.factories import new_session_id, submission
 from tests.integration.chaos.fleet import Fleet, fleet, times_as_long, wait_until
 from tests.integration.front_door.plain_backend import make_app
+from workers.messages import fairness
 from workers.messages.fairness import SHARE, FairOrder, choose_first, read_tenant
 
 
@@ -155,6 +156,21 @@ async def test_a_tenant_with_many_waiting_gains_on_one_with_more(redis_url: str)
         numbers = [orjson.loads(message)["number"] for message in messages]
         assert numbers == [*range(SHARE), 0]
         await redis.delete(SUBMISSIONS)
+
+
+async def test_an_idle_worker_looks_at_the_queue_as_soon_as_it_consumes_a_submission(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fairness, "LOOK_WHEN_IDLE_EVERY_S", 60.0)
+    async with connect(redis_url) as client:
+        order = FairOrder(client, "consumer")
+        watching = asyncio.create_task(order.watch())
+        await asyncio.sleep(2 * fairness.LOOK_WHEN_SHORT_EVERY_S)
+        assert not watching.done()
+
+        order.note_consumed()
+
+        await asyncio.wait_for(watching, 10.0)
 
 
 def test_the_fewest_come_first_one_of_each_in_turn() -> None:

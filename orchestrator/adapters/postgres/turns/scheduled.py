@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.lane_lock import end_turn, lock_lane
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import NOW, record_of, scheduled_events, seconds, turns
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.errors import InboxFull, NotFound, SessionClosed
@@ -116,17 +117,11 @@ class PostgresScheduledEvents:
         return [_record(row) for row in await self._database.read_all(query)]
 
     async def deliver_due(self, *, limit: int = 100) -> list[SessionId]:
-        due = (
-            select(_EVENTS.event_id, _EVENTS.session_id)
-            .where(_UNDELIVERED, _EVENTS.not_before <= NOW)
-            .order_by(_EVENTS.not_before)
-            .limit(limit)
-        )
-        found = await self._database.read_all(due)
+        due = await self._database.fetch_all(statement("due_events"), {"limit": limit})
         return [
-            SessionId(row.session_id)
-            for row in found
-            if await self._deliver_one(row.event_id, row.session_id)
+            SessionId(session_id)
+            for event_id, session_id in due
+            if await self._deliver_one(event_id, session_id)
         ]
 
     async def _deliver_one(self, event_id: str, session_id: str) -> bool:
