@@ -13,7 +13,6 @@ from orchestrator.pex.execution import Execution, Query, Recovery
 from orchestrator.pex.frames import find_rows
 from orchestrator.saying import Told, say
 from orchestrator.telemetry import SignalType
-from orchestrator.tools.guardrails.sql import rename_in_sql
 from orchestrator.tools.guardrails.verdict import RejectedCode, SqlRules
 from orchestrator.tools.toolbox import ToolData
 from orchestrator.types import JsonObject, is_list
@@ -68,6 +67,9 @@ async def _rewrite(
 ) -> tuple[str, str, Told] | None:
     """Return another statement, the kind of repair and a message for the user, or None if there is no repair."""
     if query.unknown is not None and query.nearest is not None:
+        # Imported here because the parser is large, and few domains use model-written SQL.
+        from orchestrator.tools.guardrails.sql import rename_in_sql  # noqa: PLC0415
+
         statement = rename_in_sql(query.statement, query.unknown, query.nearest, SqlRules())
         if statement != query.statement and all(one["statement"] != statement for one in tried):
             told = say("query_corrected", name=query.unknown, nearest=query.nearest)

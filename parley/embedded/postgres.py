@@ -96,6 +96,8 @@ def _options(binaries: Path, sockets: Path, *, durable: bool) -> list[str]:
     }
     if not durable:
         settings |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+    if binaries.parent.name == _FOLDERS[18]:
+        settings["io_method"] = "sync"  # no processes for asynchronous I/O
     if _has_lz4(binaries):
         settings["default_toast_compression"] = "lz4"
     return [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]

@@ -28,6 +28,8 @@ _AT_HAND_FOR_S = 600.0
 
 The pool then replaces the connection, or closes a surplus connection.
 """
+UNUSED_FOR_S = 60.0
+"""Time after which a surplus connection returns to the pool, and the pool closes it, in seconds each."""
 MOST_PREPARED = 200
 """Maximum number of prepared statements per connection.
 
@@ -52,7 +54,7 @@ class HotConnection:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._pooled = connection.prepare_threshold is None
-        self._since = time.monotonic()
+        self._since = self.returned_at = time.monotonic()
         self._server = connection.pgconn
         self._socket = connection.fileno()
         self._types = Transformer(connection)
@@ -213,7 +215,9 @@ class HotConnections:
         """Keep the connection for the next borrower, or return it to the pool if it is broken or old."""
         try:
             if hot.is_fresh() and not self._pool.closed:
+                hot.returned_at = time.monotonic()
                 self._idle.append(hot)
+                await self._return_unused()
             else:
                 await self._pool.putconn(hot.connection)
         finally:
@@ -222,6 +226,11 @@ class HotConnections:
     async def close(self) -> None:
         while self._idle:
             await self._pool.putconn(self._idle.pop().connection)
+
+    async def _return_unused(self) -> None:
+        """Return the connection with the longest idle time to the pool if it is surplus."""
+        if len(self._idle) > 1 and time.monotonic() - self._idle[0].returned_at > UNUSED_FOR_S:
+            await self._pool.putconn(self._idle.pop(0).connection)
 
     async def _wait_in_line(self) -> None:
         loop = asyncio.get_running_loop()

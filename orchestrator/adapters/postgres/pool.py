@@ -18,6 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from orchestrator.adapters.postgres.errors import Translated, role_taken
 from orchestrator.adapters.postgres.hot_connections import (
+    UNUSED_FOR_S,
     Connection,
     HotConnection,
     HotConnections,
@@ -109,6 +110,7 @@ class Database:
             open=False,
             min_size=0,
             max_size=size,
+            max_idle=UNUSED_FOR_S,
             timeout=timeout_s,
             kwargs={**options, **hot, "autocommit": True, "cursor_factory": psycopg.AsyncRawCursor},
             configure=_configure,

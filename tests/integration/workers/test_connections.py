@@ -9,6 +9,7 @@ from typing import LiteralString, cast
 import psycopg
 import pytest
 
+from orchestrator.adapters.postgres import hot_connections
 from orchestrator.adapters.postgres.hot_connections import MOST_PREPARED
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.errors import Unavailable
@@ -33,6 +34,19 @@ async def test_one_that_the_server_has_ended_is_replaced(database_url: str) -> N
         with psycopg.connect(database_url, autocommit=True) as other:
             other.execute("SELECT pg_terminate_backend(%s, 5000)", [ended])
         assert await pid_of(database) != ended
+
+
+async def test_surplus_connections_return_to_the_pool(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pool closes them, so that a burst doesn't hold connections of the server forever."""
+    async with Database(database_url, size=3) as database:
+        await asyncio.gather(*(database.fetch_one("SELECT pg_sleep(0.1)::text", {}) for _ in range(3)))
+        monkeypatch.setattr(hot_connections, "UNUSED_FOR_S", 0.0)
+
+        assert len({await pid_of(database) for _ in range(3)}) == 1
+
+        assert database.pool.get_stats()["pool_available"] == 2
 
 
 async def test_one_whose_statement_was_cancelled_is_not_lost(database_url: str) -> None:

@@ -51,6 +51,8 @@ STARTING = """
 import runpy, sys
 import gateway.app, workers.app
 print(*sys.modules)
+import orchestrator.agent.build
+print(*sys.modules)
 runpy.run_module("gateway", run_name="__main__", alter_sys=True)
 """
 
@@ -72,9 +74,15 @@ def test_what_makes_agents_and_asks_models_is_loaded_by_who_does_so(
     started: subprocess.CompletedProcess[str],
 ) -> None:
     """Neither the gateway nor a starting worker imports it. Workers that run turns import it later."""
-    loaded = {*started.stdout.split()}
+    loaded = {*started.stdout.splitlines()[0].split()}
     assert {"gateway.app", "workers.app"} < loaded
     assert not {"numpy", "openai", "orchestrator.agent.build", "orchestrator.nlu.system1"} & loaded
+
+
+def test_the_sql_parser_is_loaded_by_domains_that_need_it(started: subprocess.CompletedProcess[str]) -> None:
+    loaded = {*started.stdout.splitlines()[1].split()}
+    assert "orchestrator.agent.build" in loaded
+    assert "sqlglot" not in loaded
 
 
 def test_the_gateway_ends_with_one_line_instead(started: subprocess.CompletedProcess[str]) -> None:
