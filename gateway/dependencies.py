@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,7 +21,6 @@ from orchestrator.adapters.postgres.status import PostgresLoad, PostgresStatus
 from orchestrator.adapters.postgres.turns.archive import PostgresArchive, PostgresFeedback
 from orchestrator.adapters.postgres.turns.search import PostgresTurnSearch
 from orchestrator.adapters.postgres.webhooks import PostgresWebhooks
-from orchestrator.errors import Unavailable
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.ports.memory.preferences import PreferenceStore
 from orchestrator.ports.memory.scratchpad import Scratchpad
@@ -117,8 +116,8 @@ class Dependencies:
     operations: Operations
     approvals: Approvals
     feedback: PostgresFeedback
-    webhooks: PostgresWebhooks | None = None
-    access: Access = field(default_factory=Access)
+    webhooks: PostgresWebhooks
+    access: Access
 
     @property
     def owners(self) -> Owners:
@@ -161,13 +160,6 @@ def _part(name: str) -> Any:
     return Depends(get_part)
 
 
-def _webhooks(connection: HTTPConnection) -> PostgresWebhooks:
-    webhooks = dependencies_of(connection).webhooks
-    if webhooks is None:
-        raise Unavailable("This gateway does not provide webhooks.")
-    return webhooks
-
-
 def _caller(connection: HTTPConnection) -> Caller:
     return connection.state.caller
 
@@ -185,6 +177,6 @@ TheOperations = Annotated[Operations, _part("operations")]
 TheApprovals = Annotated[Approvals, _part("approvals")]
 TheFeedback = Annotated[PostgresFeedback, _part("feedback")]
 TheAccess = Annotated[Access, _part("access")]
-TheWebhooks = Annotated[PostgresWebhooks, Depends(_webhooks)]
+TheWebhooks = Annotated[PostgresWebhooks, _part("webhooks")]
 TheCaller = Annotated[Caller, Depends(_caller)]
 TheTenant = Annotated[TenantId, Depends(_tenant)]

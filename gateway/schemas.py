@@ -65,9 +65,9 @@ def _shown(name: str, kind: Any) -> Any:
     return OptionalTimestamp if kind == datetime | None else kind
 
 
-def documented(model: Any, status: int = 200) -> dict[int | str, dict[str, Any]]:
+def documented(model: Any) -> dict[int | str, dict[str, Any]]:
     """Return the `responses` argument for a route that sends stored JSON without validation."""
-    return {status: {"model": model}}
+    return {200: {"model": model}}
 
 
 def optional(description: str) -> Any:

@@ -11,7 +11,7 @@ from orchestrator.ports.tasks import ROUTES, SENDERS_QUEUE
 from orchestrator.settings import Settings, known_secrets, load_settings
 from orchestrator.telemetry.logs import set_up_logging
 from workers.internal.catalogue import MakeCatalogue, make_catalogue
-from workers.internal.schedule import scheduler_of
+from workers.internal.schedule import SCHEDULES, ScheduleThread, scheduler_of
 from workers.messages.broker_dead_letters import BrokerDeadLetters
 from workers.messages.envelopes import validate_envelopes
 from workers.messages.results import SETTINGS as RESULT_SETTINGS
@@ -19,7 +19,6 @@ from workers.messages.results import use_result_backend
 from workers.messages.revocations import revocation_step
 from workers.messages.routing import OpenAMQP
 from workers.messages.unacknowledged import book_options, name_consumer
-from workers.schedules import SCHEDULES, ScheduleThread
 from workers.tasks import register_tasks
 from workers.worker_lifecycle import WorkerLifecycle
 
@@ -121,10 +120,8 @@ def _follow_celery(worker: WorkerLifecycle, secrets: frozenset[str]) -> None:
         (signals.setup_logging, on_logging),
         (signals.worker_init, lambda **_: worker.prepare()),
         (signals.worker_ready, lambda sender=None, **_: worker.open(sender)),
-        (signals.worker_process_init, lambda **_: worker.open(None)),
         (signals.worker_shutting_down, lambda **_: worker.stop_taking()),
         (signals.worker_shutdown, lambda **_: worker.close()),
-        (signals.worker_process_shutdown, lambda **_: worker.close()),
     )
     for signal, step in steps:
         signal.connect(step, weak=False)

@@ -203,17 +203,7 @@ class Submissions:
                 await self._stop(submission.tenant_id, receipt.turn_id)
                 raise Reject("The task has expired.", requeue=True)
             if waits or task.expires_at is not None:
-                await self._awaited.add(
-                    AwaitedTask(
-                        task_id=task.task_id,
-                        tenant_id=submission.tenant_id,
-                        session_id=receipt.session_id,
-                        turn_id=receipt.turn_id,
-                        request=task.request if waits else None,
-                        wait_s=request.wait,
-                        expires_at=task.expires_at,
-                    )
-                )
+                await self._awaited.add(_awaited(task, submission.tenant_id, receipt, request.wait))
 
         receipt = await self._submitter.submit(submission, register)
         if waits:
@@ -232,7 +222,7 @@ class Submissions:
         turn = await request.read(self._ports)
         if not request.wait or turn.status in FINISHED:
             return turn_object(turn)
-        await self._end_with(turn, task, request.wait)
+        await self._awaited.add(_awaited(task, turn.tenant_id, turn, request.wait, cancels=False))
         return None
 
     async def cancel(self, arguments: JsonObject, task: BrokerTask) -> JsonObject | None:
@@ -246,7 +236,7 @@ class Submissions:
         turn = await self._ports.stores.inbox.cancel(turn.tenant_id, turn.turn_id)
         if wait_s == 0 or turn.status in FINISHED:
             return await describe_end(self._ports, turn)
-        await self._end_with(turn, task, wait_s)
+        await self._awaited.add(_awaited(task, turn.tenant_id, turn, wait_s, cancels=False))
         return None
 
     async def decide(self, arguments: JsonObject, _: BrokerTask) -> JsonObject:
@@ -296,22 +286,28 @@ class Submissions:
             await self._stop(tenant_id, turn_id)
         return await self._awaited.end_waits() > 0
 
-    async def _end_with(self, turn: TurnRecord, task: BrokerTask, wait_s: float) -> None:
-        await self._awaited.add(
-            AwaitedTask(
-                task_id=task.task_id,
-                tenant_id=turn.tenant_id,
-                session_id=turn.session_id,
-                turn_id=turn.turn_id,
-                request=task.request,
-                wait_s=wait_s,
-                expires_at=task.expires_at,
-                cancels=False,
-            )
-        )
-
     async def _stop(self, tenant_id: TenantId, turn_id: TurnId) -> None:
         await self._ports.stores.inbox.cancel(tenant_id, turn_id)
+
+
+def _awaited(
+    task: BrokerTask,
+    tenant_id: TenantId,
+    turn: Receipt | TurnRecord,
+    wait_s: float | None,
+    *,
+    cancels: bool = True,
+) -> AwaitedTask:
+    return AwaitedTask(
+        task_id=task.task_id,
+        tenant_id=tenant_id,
+        session_id=turn.session_id,
+        turn_id=turn.turn_id,
+        request=None if wait_s is None else task.request,
+        wait_s=wait_s,
+        expires_at=task.expires_at,
+        cancels=cancels,
+    )
 
 
 async def describe_end(ports: Ports, turn: TurnRecord) -> JsonObject:

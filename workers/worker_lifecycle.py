@@ -68,15 +68,8 @@ class WorkerLifecycle:
             os.nice(self._settings.background_nice)  # affects this thread and the threads that it starts
 
     def open(self, consumer: Any) -> None:
-        """Open the process, retrying until the stores respond or Celery stops.
-
-        `consumer`: Celery's consumer, or None in a child of the prefork pool, which publishes no turn events.
-        """
-        if consumer is not None and _forks(consumer):
-            return  # each child opens its process, because connections do not survive a fork
-        flower = None
-        if consumer is not None and _sends_task_events(consumer):
-            flower = FlowerEvents(self._app, consumer.hostname)
+        """Open the process, retrying until the stores respond or Celery stops. `consumer`: Celery's consumer."""
+        flower = FlowerEvents(self._app, consumer.hostname) if _sends_task_events(consumer) else None
         while not _stopping():
             try:
                 self._open(flower)
@@ -126,10 +119,6 @@ class WorkerLifecycle:
                     consumer=self._consumer,
                 )
             return self._process
-
-
-def _forks(consumer: Any) -> bool:
-    return "prefork" in type(consumer.pool).__module__
 
 
 def _sends_task_events(consumer: Any) -> bool:

@@ -31,7 +31,7 @@ def cases(
     session: Session = None,
 ) -> Answer:
     """Turn feedback into test cases for `parley eval`: each conversation up to the rated turn."""
-    from lab.evaluation.cases import add_cases  # noqa: PLC0415  # slow to import
+    from lab.evaluation.conversations import add_cases  # noqa: PLC0415  # slow to import
     from orchestrator.adapters.domains.yaml_source import write_items  # noqa: PLC0415  # slow to import
 
     given: dict[str, list[JsonObject]] = {}

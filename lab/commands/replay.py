@@ -59,13 +59,13 @@ def replay_sessions(
     Each turn starts from its recorded state, clock and journal. No session changes, and no tool is called. Differences
     are printed turn by turn and stored for the inspector. Exits with status 1 if a difference isn't allowed.
     """
-    from lab.replay.comparing import ALL_ASPECTS  # noqa: PLC0415  # slow to import
+    from lab.replay.comparing import ASPECTS  # noqa: PLC0415  # slow to import
     from lab.replay.report import keep, read_allowed, sum_up  # noqa: PLC0415
     from lab.replay.running import Wanted, replay  # noqa: PLC0415
 
-    if unknown := sorted(set(fail_on or ()) - set(ALL_ASPECTS)):
+    if unknown := sorted(set(fail_on or ()) - set(ASPECTS)):
         raise InvalidInput(
-            f"Unknown aspect {unknown[0]!r}; choose from {', '.join(ALL_ASPECTS)}.", field="fail_on"
+            f"Unknown aspect {unknown[0]!r}; choose from {', '.join(ASPECTS)}.", field="fail_on"
         )
     allowed = read_allowed(allow)
     if not sessions and of is None:

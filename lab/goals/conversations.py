@@ -135,13 +135,10 @@ async def converse(simulator: Simulator, listener: Listener | None, world: World
         _judge_turn(verdict, world, turn, move, doing, (store, after), wishes)
         store = after
         if any(fault in {Fault.WRONG_DEED, Fault.BROKEN} for fault, _ in verdict.faults):
-            return _forget(simulator, tenant, verdict)
+            break
         move = user.answer(turn)
-    _judge_end(verdict, world, user, store)
-    return _forget(simulator, tenant, verdict)
-
-
-def _forget(simulator: Simulator, tenant: TenantId, verdict: Verdict) -> Verdict:
+    else:
+        _judge_end(verdict, world, user, store)
     simulator.records.pop(tenant, None)
     return verdict
 

@@ -19,9 +19,6 @@ ASPECTS: Final = ("kind", "flows", "slots", CALLS, "models", "answer", "display"
 """Aspects of a turn: message kind and most likely flow, stack, slot values, tool calls, model calls, reply and
 question, frames and actions, and results of system turns.
 """
-RUN_ASPECTS: Final = ("inputs", CALLS, "models", "findings", "directives")
-"""Aspects of a background run's stage: inputs, tool calls, model calls, findings and directives."""
-ALL_ASPECTS: Final = tuple(dict.fromkeys((*ASPECTS, *RUN_ASPECTS)))
 
 _IDENTIFIER: Final = re.compile(rb"\b([a-z]+_)?[0-9a-f]{32}\b")
 """A pattern for IDs that a turn generates, and for fingerprints that depend on them."""
@@ -46,7 +43,7 @@ def find_changes(then: JsonObject, now: JsonObject) -> JsonObject:
     if _number(one) == _number(other):  # usually equal, and faster to check than the aspects
         return {}
     found: JsonObject = {}
-    for name in ALL_ASPECTS:
+    for name in ASPECTS:
         written, rewritten = _write(then.get(name)), _write(now.get(name))
         if written == rewritten or (written := _number(written)) == (rewritten := _number(rewritten)):
             continue

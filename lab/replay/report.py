@@ -6,7 +6,7 @@ from typing import Final
 
 import orjson
 
-from lab.replay.comparing import ALL_ASPECTS
+from lab.replay.comparing import ASPECTS
 from lab.replay.running import Wanted
 from orchestrator.errors import InvalidInput
 from orchestrator.types import Json, JsonObject
@@ -50,7 +50,7 @@ def sum_up(
         "sessions": len(sessions),
         "turns": turns,
         "differing": len(different),
-        "changed": {name: changed[name] for name in ALL_ASPECTS if changed[name]},
+        "changed": {name: changed[name] for name in ASPECTS if changed[name]},
         "not_made": dict(sorted(not_made.items())),
         "left_out": dict(sorted(left_out.items())),
         "remembering": sum(one["remembering"] for one in sessions),

@@ -159,16 +159,12 @@ def _check_gateway(data_dir: Path) -> Iterator[Finding]:
         )
         return
     try:
-        yield well("gateway", _ask_gateway(url))
+        with open_client(url) as client:
+            client.ready()
+        yield well("gateway", f"{url} is ready")
     except ParleyError as error:
         yield bad(
             "gateway",
             str(error),
             f"start the gateway (`parley serve gateway`), or check its log; the URL is {url}",
         )
-
-
-def _ask_gateway(url: str) -> str:
-    with open_client(url) as client:
-        client.ready()
-    return f"{url} is ready"

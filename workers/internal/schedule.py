@@ -8,9 +8,11 @@ import asyncio
 import time
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
-from celery.beat import Scheduler
+from celery import bootsteps
+from celery.beat import EmbeddedService, Scheduler
+from click import Option
 
 from internal_flows.catalogue import Catalogue
 from internal_flows.schedule import Job, read_jobs
@@ -26,6 +28,9 @@ from workers.heartbeat import Condition, Heartbeat
 from workers.internal.catalogue import FlowSettings, MakeCatalogue
 
 TICK_S = 1.0
+SCHEDULES: Final = Option(
+    ["--schedules"], is_flag=True, help="Also start scheduled jobs, as Celery beat does."
+)
 
 _log = get_logger(__name__)
 
@@ -47,6 +52,22 @@ def scheduler_of(settings: Settings, make_catalogue: MakeCatalogue) -> type[Sche
             self._firing.close()
 
     return ClaimedScheduler
+
+
+class ScheduleThread(bootsteps.StartStopStep):
+    """The worker step that starts beat in a thread, for a single machine.
+
+    Celery's `-B` option would fork a process, which outlives a killed worker.
+    """
+
+    conditional = True
+
+    def __init__(self, parent: Any, *, schedules: bool = False, **options: Any) -> None:
+        self.enabled = schedules
+        super().__init__(parent, **options)
+
+    def create(self, parent: Any) -> Any:
+        return EmbeddedService(parent.app, thread=True, scheduler_cls=parent.app.conf.beat_scheduler)
 
 
 class Firing:

@@ -30,6 +30,7 @@ from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.status import PostgresLoad, PostgresStatus
 from orchestrator.adapters.postgres.turns.archive import PostgresArchive, PostgresFeedback
 from orchestrator.adapters.postgres.turns.search import PostgresTurnSearch
+from orchestrator.adapters.postgres.webhooks import PostgresWebhooks
 from orchestrator.adapters.task_sender import TaskSender
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.hashing_embedder import HashingEmbedder
@@ -111,6 +112,7 @@ def make_dependencies(store: MemoryStore, **others: Any) -> Dependencies:
         ),
         approvals=MemoryApprovals(store),
         feedback=parts["feedback"],
+        webhooks=PostgresWebhooks(Database(NOWHERE)),
         access=parts["access"],
     )
 

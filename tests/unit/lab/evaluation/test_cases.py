@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.routes.read_models import timed_turn
-from lab.evaluation.cases import add_cases
-from lab.evaluation.conversations import Evaluated, go_through, read_file
+from lab.evaluation.conversations import Evaluated, add_cases, go_through, read_file
 from orchestrator.errors import InvalidInput
 from orchestrator.turns.cases import make_case
 from orchestrator.types import DEFAULT_TENANT, JsonObject
