@@ -19,7 +19,7 @@ from lab.goals.near_yes import NearYes
 from lab.goals.readers import Reader
 from lab.goals.worlds import WORLDS
 
-# Number of conversations in the long form; the short form uses the first quarter.
+# Number of conversations in the long form; the short form uses the first sixth.
 CONVERSATIONS: Final = {
     ("travel", Reader.SYSTEM1): 120,
     ("travel", Reader.RIGHT): 60,
@@ -30,7 +30,7 @@ CONVERSATIONS: Final = {
     ("notes", Reader.WRONG): 20,
     ("notes", Reader.YES): 20,
 }
-# Accepted number of conversations with a fault, in the first quarter and in all. Other faults: none.
+# Accepted number of conversations with a fault, in the first sixth and in all. Other faults: none.
 LET_PASS: Final = {
     ("travel", Reader.WRONG, Fault.DEAD_END): (2, 3),
 }
@@ -41,11 +41,11 @@ def in_short(part: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("whole", [pytest.param(False, id=part), whole])
 
 
-@in_short("quarter")
+@in_short("sixth")
 @pytest.mark.parametrize(("domain", "reader"), list(CONVERSATIONS), ids=str)
 async def test_what_is_done_is_what_was_asked(domain: str, reader: Reader, whole: bool) -> None:
     count = CONVERSATIONS[domain, reader]
-    figures = await hold(domain, reader, range(count if whole else count // 4))
+    figures = await hold(domain, reader, range(count if whole else count // 6))
     for fault in Fault:
         bound = LET_PASS.get((domain, reader, fault), (0, 0))[whole]
         shortest = figures.shortest(fault)

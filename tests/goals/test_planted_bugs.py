@@ -71,6 +71,8 @@ class Planted:
     half: Half = Half.SEEN
     conversations: int = 30
     """Number of simulated users, at least one of whom runs into the bug."""
+    likely: int = 0
+    """The user who is tried first, because this one has run into the bug before."""
 
 
 def forget_the_candidate(patch: pytest.MonkeyPatch) -> None:
@@ -196,6 +198,7 @@ BUGS = (
         Fault.WRONG_DEED,
         (("offer", "hedge"),),
         reader=Reader.WRONG,
+        likely=28,
     ),
     Planted(
         "what resembles a yes is none",
@@ -338,7 +341,7 @@ async def test_a_planted_bug_is_caught(bug: Planted, monkeypatch: pytest.MonkeyP
     _, loaded, system1 = open_world("travel", grammar)
     world = Staged(grammar, bug)
 
-    for seed in range(bug.conversations):
+    for seed in (bug.likely, *range(bug.conversations)):
         sound = await converse_all(world, loaded, system1, bug.reader, (seed,))
         with monkeypatch.context() as planted:
             bug.plant(planted)

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from typing import Any
 
+from parley.simulator import Simulator
 from tests.cases import for_each
 from tests.transcripts.first_requests import ANSWERS, REQUESTS, Line
 from tests.transcripts.test_never_the_wrong_deed import begin, booked
 
 
+@cache
+def simulator() -> Simulator:
+    return begin().simulator
+
+
 async def find_fault(said: tuple[str, ...], line: Line) -> str | None:
     """Send messages and a line; return words that were dropped or quoted without reason."""
     words, taken, word = line
-    talk = begin()
+    talk = simulator().converse()
     for one in said:
         await talk.say(one)
     turn = await talk.say(words)

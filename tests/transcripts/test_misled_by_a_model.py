@@ -65,10 +65,10 @@ async def test_a_question_is_no_yes_whatever_a_model_takes_it_for() -> None:
 MISREAD: tuple[dict[str, Any], ...] = (
     *({"kind": kind} for kind in ("task", "slot_value", "confirmation", "resumption", "chitchat", "unknown")),
     *(
-        {"kind": kind, "digression": digression}
-        for kind in ("digression", "unknown", "chitchat")
-        for digression in ("question", "clarification", "help", "status", "page")
+        {"kind": "digression", "digression": one}
+        for one in ("question", "clarification", "help", "status", "page")
     ),
+    *({"kind": kind, "digression": "question"} for kind in ("unknown", "chitchat")),
 )
 
 
@@ -139,7 +139,7 @@ async def test_a_correction_read_as_a_correction_of_a_lookup_is_named() -> None:
         assert await booked(talk) == []
 
 
-@for_each("praise", ["great, thanks", "lovely", "perfect thank you", "wonderful!"])
+@for_each("praise", ["great, thanks", "wonderful!"])
 @for_each(
     "heard",
     [{"kind": "denial"}, {"kind": "cancellation"}, as_task("cancel_booking"), as_task("check_booking")],

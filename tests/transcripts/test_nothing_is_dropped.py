@@ -6,6 +6,8 @@ import json
 import re
 from typing import Any
 
+import pytest
+
 from parley.simulator import Conversation
 from tests.cases import for_each
 from tests.transcripts.corrections_beside_offers import CORRECTIONS
@@ -45,18 +47,21 @@ def find_fault(
     return f"{missing} not taken" if missing and not is_quoted else None
 
 
-async def converse(words: str) -> tuple[Conversation, dict[str, Any]]:
+@pytest.fixture
+async def offered() -> Conversation:
+    """Return a conversation with an offer. Each case talks in its own branch."""
     talk = begin()
     offer = await talk.say(OFFER)
     assert offer["ambiguity"]["level"] == "confirmation"
-    return talk, await talk.say(words)
+    return talk
 
 
 @for_each(("words", "taken", "word"), CORRECTIONS, ids=[one[0] for one in CORRECTIONS])
 async def test_a_correction_beside_an_offer_is_taken_or_quoted(
-    words: str, taken: dict[str, tuple[str, ...]], word: str
+    offered: Conversation, words: str, taken: dict[str, tuple[str, ...]], word: str
 ) -> None:
-    talk, turn = await converse(words)
+    talk = offered.branch()
+    turn = await talk.say(words)
     assert await booked(talk) == []
     assert find_fault(held(talk), turn, taken, word) is None, turn["reply"]
 
@@ -71,8 +76,11 @@ async def test_a_correction_beside_an_offer_is_taken_or_quoted(
         ("how about business class", {"cabin": "business"}),
     ],
 )
-async def test_a_word_that_says_nothing_is_not_quoted(words: str, changed: dict[str, str]) -> None:
-    talk, turn = await converse(words)
+async def test_a_word_that_says_nothing_is_not_quoted(
+    offered: Conversation, words: str, changed: dict[str, str]
+) -> None:
+    talk = offered.branch()
+    turn = await talk.say(words)
     assert quoted(turn) == "", turn["reply"]
     assert await booked(talk) == []
     assert {**OFFERED, **changed}.items() <= held(talk).items()
@@ -144,9 +152,11 @@ async def test_the_same_copies_what_was_done_last(words: str) -> None:
 
 
 @for_each("words", ["how much is a bag?", "what does lunch cost", "is there wifi on board?"])
-async def test_a_question_about_something_else_gets_no_field_of_the_offer(words: str) -> None:
+async def test_a_question_about_something_else_gets_no_field_of_the_offer(
+    offered: Conversation, words: str
+) -> None:
     """IR-7: only words for a field ask about the offered flight."""
-    _, turn = await converse(words)
+    turn = await offered.branch().say(words)
     assert not re.search(r"(?:price|arrives|departs): ", turn["reply"]), turn["reply"]
     assert turn["ambiguity"]["level"] == "confirmation"
 
@@ -192,9 +202,10 @@ async def test_a_proposal_in_a_question_is_an_answer(words: str) -> None:
 
 
 @for_each("words", ["I prefer Vienna", "Vienna sounds lovely", "I'd love Vienna"])
-async def test_a_place_that_is_only_liked_is_asked_about(words: str) -> None:
+async def test_a_place_that_is_only_liked_is_asked_about(offered: Conversation, words: str) -> None:
     """IR-5: for origin or destination, and nothing else."""
-    talk, turn = await converse(words)
+    talk = offered.branch()
+    turn = await talk.say(words)
 
     assert [one["label"] for one in turn["actions"][:2]] == [
         "Change the origin to Vienna (VIE)",

@@ -27,7 +27,7 @@ FIRST = SessionId("stopped")
 ASK = "send a parcel to Bob"
 TOOL_S = 0.02
 """Duration of each of the task's two tools."""
-MOMENTS = [each / 1000 for each in range(0, 60, 2)]
+MOMENTS = [each / 1000 for each in range(0, 60, 3)]
 """Seconds until the turn is stopped: before, during, between and after the tools."""
 MANY_MOMENTS = [each / 10_000 for each in range(0, 600, 7)]
 """More than 400 stops, with five ways to stop a turn."""

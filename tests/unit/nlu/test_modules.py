@@ -6,7 +6,6 @@ from typing import Any, cast
 
 import pytest
 
-from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.dialogue.slots import EVERY_TYPE
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
@@ -19,6 +18,7 @@ from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reading
 from orchestrator.nlu.readers.system2 import System2
 from orchestrator.nlu.validate import Validation
+from tests.trained import trained
 from tests.unit.nlu.flights import BOOK, FLOWS, FakeTurn, booking, nothing_open, system1, values
 
 FLOW_MAP = {flow.dact: flow for flow in FLOWS}
@@ -140,7 +140,8 @@ async def test_the_model_reads_what_system_1_is_sure_of_too(text: str) -> None:
 async def test_a_plain_answer_asks_no_model(text: str) -> None:
     """NL-2, PX-18"""
     model = ScriptedModel(answer())
-    nlu = NLU(load_domain("travel").domain, cast("Any", model))
+    loaded, trained_once = trained("travel")
+    nlu = NLU(loaded.domain, cast("Any", model), system1=trained_once)
     understood = await nlu.think(text, DialogueState.new("session_1"), cast("Any", FakeTurn()), CALL)
     assert understood.source is Source.COMMAND
     assert model.asked == []

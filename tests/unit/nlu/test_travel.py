@@ -4,11 +4,11 @@ from functools import cache
 
 import pytest
 
-from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import MessageKind
 from orchestrator.nlu.module import NLU
 from orchestrator.nlu.text import tokenize
+from tests.trained import trained
 from tests.unit.nlu.flights import FakeTurn
 
 UNTAUGHT = [
@@ -27,7 +27,8 @@ UNTAUGHT = [
 
 @cache
 def nlu() -> NLU:
-    return NLU(load_domain("travel").domain)
+    loaded, system1 = trained("travel")
+    return NLU(loaded.domain, system1=system1)
 
 
 def state() -> DialogueState:

@@ -103,11 +103,8 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("parley 0.")
 
 
-@pytest.mark.parametrize(
-    ("words", "offered"), [("parley ch", "chat"), ("parley chat --u", "--user"), ("parley runs w", "watch")]
-)
-def test_a_shell_completes_commands_and_options(words: str, offered: str) -> None:
-    asked = {"_PARLEY_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+def test_a_shell_completes_commands_and_options() -> None:
+    asked = {"_PARLEY_COMPLETE": "complete_bash", "COMP_WORDS": "parley runs watch --j", "COMP_CWORD": "3"}
     done = subprocess.run(
         [sys.executable, "-m", "parley"],
         env={**os.environ, **asked},
@@ -115,7 +112,7 @@ def test_a_shell_completes_commands_and_options(words: str, offered: str) -> Non
         text=True,
         check=False,
     )
-    assert offered in done.stdout.split()
+    assert "--json" in done.stdout.split()
 
 
 IDENTIFIER = "session_0190f3a2b4c87d9e8f1a2b3c4d5e6f70"

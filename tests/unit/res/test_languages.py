@@ -9,7 +9,7 @@ import pytest
 from jinja2 import Environment, nodes
 from jinja2.meta import find_undeclared_variables
 
-from orchestrator.adapters.domains.folder import DomainRegistry, load_domain
+from orchestrator.adapters.domains.folder import DomainRegistry
 from orchestrator.bootstrap import render_told
 from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.questions import Option
@@ -25,6 +25,7 @@ from orchestrator.res.wording import show_date, show_money
 from orchestrator.saying import say
 from orchestrator.tools.guardrails.verdict import Category
 from tests.cases import for_each
+from tests.trained import trained
 from tests.unit.pex.setting import make_setting
 
 ENGLISH = "en"
@@ -85,7 +86,7 @@ def test_a_language_without_templates_gets_those_of_english() -> None:
 @pytest.mark.parametrize("language", [ENGLISH, *OTHERS])
 def test_yeses_that_are_offered_are_on_the_closed_list_of_the_language(language: str) -> None:
     """PX-18: typing a button's label or the requested word works too."""
-    lexicons = load_domain("travel").domain.lexicons
+    lexicons = trained("travel")[0].domain.lexicons
     answers, sayings = PlainAnswers(lexicons[language]), load_sayings(language)
     named = lexicons[language][0].agree[0]
 
@@ -135,7 +136,7 @@ def test_days_and_amounts_are_of_the_language(tomorrow: str, later: str, price: 
 
 def test_a_flow_is_named_by_its_description_in_other_languages() -> None:
     """Only English names have gerunds."""
-    flow = load_domain("travel").domain.flows
+    flow = trained("travel")[0].domain.flows
     booking = next(one for dact, one in flow.items() if dact == "book_flight")
     spec = replace(booking.spec, language="de", description="Einen Flug buchen.", options={})
 
@@ -152,7 +153,7 @@ def test_reasons_of_guardrails_are_told_in_every_language(
     """PX-10: every reason with an English text has a translation."""
 
     def word(language: str) -> list[str]:
-        templates = Templates(load_domain("travel").domain, Registry({}), load_base_templates(language))
+        templates = Templates(trained("travel")[0].domain, Registry({}), load_base_templates(language))
         return [templates.label(say(code, why=str(reason))) for reason in reasons]
 
     english, other = word(ENGLISH), word(language)

@@ -33,7 +33,7 @@ def domain(tmp_path: Path) -> Path:
 
 
 SMALL = "tests/domains/lending"
-"""A domain that loads quickly, for errors before any measurement."""
+"""A domain that loads quickly, for errors and for models that answer nothing."""
 
 
 def evaluate(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
@@ -140,20 +140,20 @@ def test_what_a_domain_does_not_take_is_explained(capsys: pytest.CaptureFixture[
 
 
 def test_models_are_measured_side_by_side(
-    domain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each model has a separate run. The local classifier answers in place of a failing model."""
     with ScriptedModel(Script(rules=())) as model:
         monkeypatch.setenv("OPENAI_BASE_URL", model.base_url)
         chosen = ("--model", "small", "--model", "large")
-        code = run(["eval", str(domain), "--data-dir", str(tmp_path), *chosen])
+        code = run(["eval", SMALL, "--data-dir", str(tmp_path), *chosen])
 
     printed = capsys.readouterr().out
     assert code == 0
     assert all(
         name in printed for name in ("small", "large", "flow accuracy", "nlu_think", "tokens per call")
     )
-    kept = sorted(path.stem for path in (tmp_path / "evaluations" / "trips").glob("*.json"))
+    kept = sorted(path.stem for path in (tmp_path / "evaluations" / "lending").glob("*.json"))
     assert [name.rpartition("-")[2] for name in kept] in (["large", "small"], ["small", "large"])
 
 
@@ -169,7 +169,7 @@ Say what is meant. There are {{ flows | length }} tasks.
 
 
 def test_prompts_are_measured_beside_the_domains_own(
-    domain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each request has the version of its prompt."""
     (tmp_path / "short").mkdir()
@@ -177,7 +177,7 @@ def test_prompts_are_measured_beside_the_domains_own(
     with ScriptedModel(Script(rules=())) as model:
         monkeypatch.setenv("OPENAI_BASE_URL", model.base_url)
         tried = ("--model", "small", "--prompts", str(tmp_path / "short"))
-        run(["eval", str(domain), "--data-dir", str(tmp_path), *tried])
+        run(["eval", SMALL, "--data-dir", str(tmp_path), *tried])
         versions = {one.metadata["prompt_version"] for one in model.requests_for("nlu_think")}
 
     assert "small, short" in capsys.readouterr().out

@@ -25,8 +25,8 @@ from orchestrator.nlu.system1 import System1
 from parley.main import run
 
 LENDING = Path("tests/domains/lending")
-EVERY_FAULT = 140
-"""Number of cases with one fault."""
+EVERY_FAULT = 100
+"""Number of cases in which each kind of fault occurs."""
 OF_ONE, OF_ONE_LONG = 12, 55
 """Number of cases per conversation. It finds most bugs, and the long form finds all, with some combined faults."""
 OF_THE_OUTSIDE = (
@@ -246,7 +246,7 @@ def look(
 
 
 def test_a_domain_without_bugs_bears_every_fault(learnt: System1) -> None:
-    share = look(LENDING, learnt, budget=EVERY_FAULT + 40, kinds=tuple(FaultKind))
+    share = look(LENDING, learnt, budget=EVERY_FAULT, kinds=tuple(FaultKind))
 
     assert share.found == {}
     assert set(share.by_kind) == set(FaultKind)

@@ -23,7 +23,7 @@ from parley.simulator import START
 from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 from tests.trained import trained
 
-ENOUGH = 40
+ENOUGH = 30
 
 
 async def hold(loaded: LoadedDomain, system1: System1, count: int = ENOUGH) -> list[Outcome]:
@@ -89,7 +89,7 @@ async def test_a_planted_fault_is_found(notes: Path, plant: Callable[[Path], Non
     plant(notes)
     loaded = load_domain(notes)
 
-    lines = [*report_wrong(await hold(loaded, System1.for_domain(loaded.domain), 20))]
+    lines = [*report_wrong(await hold(loaded, System1.for_domain(loaded.domain), 10))]
 
     assert any(line.strip().startswith("wrong") and found in line for line in lines), lines
 
