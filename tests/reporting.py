@@ -1,10 +1,11 @@
-"""Report at the end of a run: time use, tests over their budget, and skipped tests with reasons."""
+"""Report at the end of a run: CPU time, tests over their budget, and skipped tests with reasons."""
 
 from __future__ import annotations
 
 import os
 import resource
-from collections import Counter, defaultdict
+import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -17,38 +18,28 @@ from tests.scheduling import note_times, unit_of
 # Maximum CPU time of a test without the `slow` mark, in seconds, including its child processes. CPU time
 # doesn't depend on machine load. The limit is several times the usual time.
 BUDGET_CPU_S: Final = 60.0
-SLOWEST: Final = 20
+MEASURED_EVERY_S: Final = 0.2
+"""Reading the times of all processes takes a millisecond, so quick tests count for the next test."""
+SHOWN: Final = 40
 _CPU: Final = "cpu_s"
 _SHARED: Final = "set up once"
 """Shared fixtures, whose time doesn't count for their first user."""
-
-
-class Times(defaultdict[str, float]):
-    """Seconds by consumer."""
-
-    def __init__(self) -> None:
-        super().__init__(float)
-
-    def longest_first(self, most: int | None = None) -> list[tuple[str, float]]:
-        return sorted(self.items(), key=lambda entry: -entry[1])[:most]
 
 
 class Reporting:
     """A collector that measures tests in their process, and sums up the reports of all processes."""
 
     def __init__(self) -> None:
-        self._seconds = Times()
-        self._folders = Times()
-        self._units = Times()
-        self._cpu_s = Times()
-        self._files_cpu_s = Times()
+        self._units = Counter[str]()
+        self._cpu_s = Counter[str]()
+        self._files_cpu_s = Counter[str]()
         self._shared: list[tuple[str, float]] = []
         self._slow = set[str]()
         self._began_at: float | None = None
+        self._measured_at = 0.0
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        self._shared = []
         if self._began_at is None:
             self._began_at = cpu_s()
         return (yield)
@@ -65,24 +56,24 @@ class Reporting:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Iterator[None]:
         report = yield
-        if call.when == "teardown":
-            # Scanning all processes takes milliseconds, so the end of a test is the start of the next.
+        if call.when == "teardown" and time.monotonic() >= self._measured_at + MEASURED_EVERY_S:
+            # The end of a test is the start of the next.
             now, began_at = cpu_s(), self._began_at or 0.0
+            self._measured_at = time.monotonic()
             self._began_at, whole = now, now - began_at
             own = whole - sum(taken for _, taken in self._shared)
             report.user_properties += [
                 (_CPU, own),
                 *((f"{_SHARED}: {name}", taken) for name, taken in self._shared),
             ]
+            self._shared = []
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if isinstance(report, pytest.SubtestReport):
             return  # part of its test's duration
         file = report.nodeid.split("::")[0]
-        self._seconds[report.nodeid] += report.duration
         self._units[unit_of(report.nodeid)] += report.duration
-        self._folders["/".join(file.split("/")[:3])] += report.duration
         for name, value in report.user_properties if report.when == "teardown" else []:
             taken = max(0.0, float(str(value)))
             if name == _CPU:
@@ -95,7 +86,7 @@ class Reporting:
     def over_budget(self) -> list[str]:
         return [
             f"{name} took {seconds:.0f} s of processor time, and may take {BUDGET_CPU_S:.0f}"
-            for name, seconds in self._cpu_s.longest_first()
+            for name, seconds in self._cpu_s.most_common()
             if seconds > BUDGET_CPU_S and name not in self._slow
         ]
 
@@ -109,17 +100,13 @@ class Reporting:
             note_times(self._units)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        if len(self._seconds) > SLOWEST:
-            terminalreporter.section("where the time went")
-            for times in (self._folders, self._seconds):
-                for name, seconds in times.longest_first(SLOWEST):
-                    cpu = f"({self._cpu_s[name]:.1f} s of processor time)" if name in self._cpu_s else ""
-                    terminalreporter.write_line(f"{seconds:7.1f} s  {name} {cpu}".rstrip())
-                terminalreporter.write_line("")
+        if len(self._cpu_s) > SHOWN:
             terminalreporter.section("where the processor time went, that of the processes started with it")
-            terminalreporter.write_line(f"{sum(self._files_cpu_s.values()):7.1f} s  in all")
-            for name, seconds in self._files_cpu_s.longest_first(5 * SLOWEST):
-                terminalreporter.write_line(f"{seconds:7.1f} s  {name}")
+            terminalreporter.write_line(f"{self._files_cpu_s.total():7.1f} s  in all")
+            for times in (self._cpu_s, self._files_cpu_s):
+                terminalreporter.write_line("")
+                for name, seconds in times.most_common(SHOWN):
+                    terminalreporter.write_line(f"{seconds:7.1f} s  {name}")
         skipped = Counter(_reason(report) for report in terminalreporter.getreports("skipped"))
         if skipped:
             terminalreporter.section("skipped")

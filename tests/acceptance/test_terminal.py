@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,6 +17,7 @@ from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule
 from tests.acceptance.test_chat import ROOT, make_environment, survivors
 from tests.integration.chaos.fleet import wait_until
 from tests.integration.modelled import travel_with
+from tests.processes.commands import forked_command
 from tests.processes.forked import start
 from tests.unit.interruptions.setting import write_mailroom
 
@@ -72,21 +72,22 @@ class Terminal:
 
 @contextmanager
 def terminal(tmp_path: Path, domain: str, *options: str, **environment: str) -> Iterator[Terminal]:
-    child = pexpect.spawn(
-        sys.executable,
-        ["-m", "parley", "chat", "--domain", domain, "--data-dir", str(tmp_path / "data"), *options],
-        env={**make_environment(tmp_path), "TERM": "xterm-256color", **environment},
-        cwd=str(ROOT),
-        dimensions=(LINES, COLUMNS),
-    )
-    try:
-        yield Terminal(child)
-    finally:
-        if child.isalive():  # `close` waits for a tenth of a second after each signal
-            child.kill(signal.SIGHUP)
-            with suppress(pexpect.TIMEOUT):
-                child.expect(pexpect.EOF, timeout=PATIENCE_S)
-        child.close(force=True)
+    with forked_command("parley", "parley") as commands:
+        child = pexpect.spawn(
+            str(commands / "parley"),
+            ["chat", "--domain", domain, "--data-dir", str(tmp_path / "data"), *options],
+            env={**make_environment(tmp_path), "TERM": "xterm-256color", **environment},
+            cwd=str(ROOT),
+            dimensions=(LINES, COLUMNS),
+        )
+        try:
+            yield Terminal(child)
+        finally:
+            if child.isalive():  # `close` waits for a tenth of a second after each signal
+                child.kill(signal.SIGHUP)
+                with suppress(pexpect.TIMEOUT):
+                    child.expect(pexpect.EOF, timeout=PATIENCE_S)
+            child.close(force=True)
 
 
 def test_a_booking_by_numbers_and_commands(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ TALKS = {
     "pruned": ("travel", "Find flights from Oslo to Rome next Friday", "thanks"),
 }
 OF_EACH = 4
-"""Number of additional shipped conversations per domain."""
+"""Number of additional shipped conversations per domain; with a model, one."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,9 @@ def recorded(
     own = Stores(database_url, numbered(stores.redis_url, 9))
     with ScriptedModel(script_of(understood("unknown"))) as model, pytest.MonkeyPatch.context() as patch:
         patch.setenv("PARLEY_DOMAIN", str(place))
-        asyncio.run(_record(own, "travel", *DOMAINS))
+        asyncio.run(_record(own, "travel", *DOMAINS, of_each=OF_EACH))
         patch.setenv("OPENAI_BASE_URL", model.base_url)
-        asyncio.run(_record(own, MODELLED, *DOMAINS, prefix="asking-"))
+        asyncio.run(_record(own, MODELLED, *DOMAINS, of_each=1, prefix="asking-"))
         kept = Recorded(database_url, model, folder, len(model.requests))
         assert kept.asked > 0
         before = kept.digest()
@@ -93,13 +93,13 @@ def recorded(
         assert kept.digest() == before
 
 
-async def _record(own: Stores, talked: str, *domains: str, prefix: str = "") -> None:
+async def _record(own: Stores, talked: str, *domains: str, of_each: int, prefix: str = "") -> None:
     async with open_lanes(own) as (ports, lanes):
         for name, (domain, *lines) in TALKS.items():
             for line in lines if domain == talked else ():
                 await say(ports, lanes, SessionId(name), domain, TurnInput(line))
         for domain in domains:
-            for number, (_, one) in enumerate(islice(conversations(domain), OF_EACH)):
+            for number, (_, one) in enumerate(islice(conversations(domain), of_each)):
                 await hold(ports, lanes, domain, one, f"{prefix}{domain}-{number}")
         if talked == "travel":
             await ports.stores.database.write(text("DELETE FROM journal WHERE session_id = 'pruned'"))

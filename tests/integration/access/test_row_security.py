@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from uuid import uuid4
 
 import httpx
 import psycopg
@@ -12,20 +11,13 @@ import pytest
 
 from gateway.app import create_app
 from gateway.wiring import open_dependencies
-from orchestrator.adapters.postgres.claims import WorkerLock
 from orchestrator.adapters.postgres.keys import PostgresKeys
-from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.roles import GATEWAY, RUNTIME, make_roles
-from orchestrator.adapters.postgres.sessions import PostgresSessions
-from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
-from orchestrator.errors import NotFound, Refused
-from orchestrator.ports.access import acting_tenant
 from orchestrator.settings import Settings
 from orchestrator.turns.access import Scope
-from orchestrator.types import SessionId, TenantId
+from orchestrator.types import TenantId
 from tests.cases import for_each
-from tests.contract.factories import commit_for, submission
 from tests.integration.access.tenants import NOT_OF_TENANTS, A, B, Place, count, insert_row, tables_of
 from tests.integration.gateway import serve
 
@@ -155,35 +147,6 @@ def test_only_workers_read_webhook_secrets(filled: Place) -> None:
         ):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(attempt)
-
-
-async def test_the_roles_suffice_for_a_turn(place: Place) -> None:
-    """The gateway accepts, a worker runs, and the gateway reads. Another tenant finds nothing."""
-    acting_tenant.set(A)
-    session_id = SessionId(f"session_{uuid4().hex}")
-    async with (
-        Database(place.urls["gateway"], tenant_bound=True) as door,
-        Database(place.urls["runtime"]) as inside,
-        WorkerLock(place.urls["runtime"]) as worker,
-    ):
-        sessions, inbox = PostgresSessions(door), PostgresInbox(door)
-        await sessions.create(A, "travel", session_id=session_id)
-        receipt = await inbox.submit(submission(A, session_id))
-        lane = PostgresLane(inside, worker)
-        lease = await lane.claim(session_id)
-        assert lease is not None
-        await lane.commit(lease, commit_for(lease))
-        assert await lane.sweep(grace_s=0) == []
-
-        assert (await inbox.turn(A, receipt.turn_id)).status == "done"
-        acting_tenant.set(B)
-        # even a query with the wrong tenant finds nothing
-        with pytest.raises(NotFound):
-            await inbox.turn(A, receipt.turn_id)
-        with pytest.raises(Refused, match="already in use"):
-            await sessions.create(B, "travel", session_id=session_id)
-        acting_tenant.set("")
-        assert await sessions.list(A) == []
 
 
 def test_workers_pay_nothing_for_the_policies(place: Place) -> None:

@@ -252,19 +252,6 @@ async def test_two_workers_deliver_each_event_once(post: Post) -> None:
             assert numbers(place, post, session) == list(range(1, 13))
 
 
-async def test_tenants_do_not_meet(post: Post) -> None:
-    stranger = TenantId(new_id("tenant"))
-    session = await post.session("https://hooks.example/")
-    (webhook,) = await post.webhooks.list(post.tenant)
-    with pytest.raises(NotFound):
-        await post.webhooks.create(stranger, "https://hooks.example/", session_id=session)
-    with pytest.raises(NotFound):
-        await post.webhooks.close(stranger, webhook.webhook_id)
-    with pytest.raises(NotFound):
-        await post.webhooks.retry(stranger, webhook.webhook_id)
-    assert await post.webhooks.list(stranger) == []
-
-
 @for_each(
     "url",
     ["ftp://a/", "http://", "https://user:word@a/", "http://a:99999/", "http://[::1/", "https://a/#part"],

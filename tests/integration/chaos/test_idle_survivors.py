@@ -36,7 +36,7 @@ async def _poll(connection: psycopg.AsyncConnection, query: LiteralString, turn_
 @pytest.mark.parametrize(
     ("kills", "machine"),
     [
-        (3, ANY),
+        (1, ANY),
         pytest.param(100, QUIET, marks=pytest.mark.slow),
         pytest.param(100, LOADED, marks=pytest.mark.slow),
     ],

@@ -190,7 +190,7 @@ WAYS: dict[str, Stop] = {
     "shutdown": by_shutdown,
     "kill": by_kill,
 }
-SHORT = ("deadline", "cancel", "kill")
+SHORT = ("cancel", "kill")
 """Kinds of stop to test here. Other kinds are equivalent; `tests/unit/agent/test_stopped_turns.py` tests all."""
 
 

@@ -160,12 +160,6 @@ def test_images_of_others_name_a_version_and_are_the_same_on_kubernetes(services
     assert set(re.findall(r"image: (\S+)", text)) == {images["postgres"], images["redis"]}
 
 
-def test_redis_keeps_what_it_is_given() -> None:
-    lines = (ROOT / "deploy" / "redis.conf").read_text().splitlines()
-    assert "appendonly yes" in lines
-    assert "maxmemory-policy noeviction" in lines
-
-
 def test_prometheus_scrapes_every_role_that_tells_metrics() -> None:
     told = {
         name

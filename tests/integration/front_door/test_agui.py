@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import hashlib
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import httpx
 import pytest
 from ag_ui.core import EventType
 
+from parley.stack import TRAINED_FOLDER
 from tests.integration.chaos.fleet import fleet
 from tests.integration.front_door.agui_client import run, text_of
 from tests.processes.gateway import gateway
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "agui"
+WITHOUT_PACKAGES = shutil.ignore_patterns("node_modules")
 TRAVEL = {"PARLEY_DOMAIN": "travel", "OPENAI_BASE_URL": ""}
 
 
@@ -62,18 +68,33 @@ async def test_a_run_tells_where_the_user_is(url: str) -> None:
     assert (status, "timezone" in problem) == (422, True)
 
 
+def install(installed: Path) -> bool:
+    """Install the example's packages once for all runs. Return False if that is not possible."""
+    with installed.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if installed.exists():
+            return True
+        with TemporaryDirectory(dir=installed.parent) as place:
+            folder = shutil.copytree(EXAMPLE, Path(place, "agui"), ignore=WITHOUT_PACKAGES)
+            command = ["npm", "install", "--silent", "--no-audit", "--no-fund"]
+            if subprocess.run(command, cwd=folder, check=False).returncode:
+                return False
+            folder.rename(installed)
+        return True
+
+
 async def test_the_client_of_the_protocol_chats(url: str, tmp_path: Path) -> None:
     """The unmodified example: text, tools, state and an approval, with `@ag-ui/client`."""
-    node, npm = shutil.which("node"), shutil.which("npm")
-    if node is None or npm is None:
+    if shutil.which("node") is None or shutil.which("npm") is None:
         pytest.skip("Node and npm are not installed")
-    folder = shutil.copytree(EXAMPLE, tmp_path / "agui", ignore=shutil.ignore_patterns("node_modules"))
-    installing = [npm, "install", "--silent", "--no-audit", "--no-fund"]
-    installed = await asyncio.to_thread(subprocess.run, installing, cwd=folder, check=False)
-    if installed.returncode:
+    wanted = hashlib.sha256((EXAMPLE / "package.json").read_bytes()).hexdigest()[:12]
+    installed = Path(os.environ[TRAINED_FOLDER], f"agui-{wanted}")
+    if not await asyncio.to_thread(install, installed):
         pytest.skip("@ag-ui/client cannot be installed: is the network there?")
+    folder = shutil.copytree(EXAMPLE, tmp_path / "agui", ignore=WITHOUT_PACKAGES)
+    (folder / "node_modules").symlink_to(installed / "node_modules")
     ended = await asyncio.to_thread(
-        subprocess.run, [node, "chat.mjs", url], cwd=folder, capture_output=True, text=True, timeout=120
+        subprocess.run, ["node", "chat.mjs", url], cwd=folder, capture_output=True, text=True, timeout=120
     )
     assert ended.returncode == 0, ended.stderr
     told = ended.stdout

@@ -99,7 +99,7 @@ async def open_simulator(folder: Path, *, with_model: bool) -> AsyncIterator[Sim
         assert bool(author.understood) is with_model
 
 
-@pytest.mark.parametrize("with_model", [False, True])
+@pytest.mark.parametrize("with_model", [False, pytest.param(True, marks=pytest.mark.slow)])
 async def test_an_impatient_patient_gets_what_they_want(
     clinic: Clinic, folder: Path, with_model: bool
 ) -> None:
@@ -145,12 +145,12 @@ def test_simulated_patients_reach_their_goals(
         str(tmp_path),
         "--simulate",
         "--budget",
-        "28",
+        "14",
         "--fail-under",
         "1",
     )
     assert run([*simulating]) == 0
-    assert clinic.resets == 28
+    assert clinic.resets == 14
 
     clinic.late_by_an_hour = True
     assert run([*simulating]) == 1
