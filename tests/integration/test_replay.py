@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
@@ -22,7 +23,9 @@ from benchmarks.replay import DOMAINS, conversations, hold, say
 from lab.replay import running
 from lab.replay.comparing import CALLS
 from lab.replay.running import Setup, Wanted, prepare, replay, replay_parts
+from orchestrator.adapters.domains.folder import LoadedDomain
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.domain.model import Domain
 from orchestrator.errors import InvalidInput, NotFound
 from orchestrator.nlu.system1 import System1
 from orchestrator.settings import NO_STORES, read_settings
@@ -33,6 +36,7 @@ from parley.main import run
 from parley.testing.scripted_model import Rule, Script, ScriptedModel
 from tests.integration.modelled import ROOT, TAPAS, script_of, travel_with, understood
 from tests.redis_numbers import numbered
+from tests.trained import trained
 
 MODELLED = "modelled"
 TALKS = {
@@ -72,6 +76,25 @@ class Recorded:
         place = self.folder / name
         shutil.copytree(ROOT / "domains" / "travel", place, ignore=shutil.ignore_patterns("__pycache__"))
         return place
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _shipped_domains_once() -> Iterator[None]:
+    """Load and train the unchanged domains once, because that takes longer than most replays."""
+    load, train = running.load_domain, System1.for_domain
+
+    def load_once(name: str) -> LoadedDomain:
+        return trained(name)[0] if name in DOMAINS else load(name)
+
+    def train_once(domain: Domain) -> System1:
+        known, system1 = trained(domain.name) if domain.name in DOMAINS else (None, None)
+        same = known is not None and domain.flows is known.domain.flows
+        return system1 if system1 is not None and same else train(domain)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(running, "load_domain", load_once)
+        patch.setattr(running, "System1", SimpleNamespace(for_domain=train_once))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -271,7 +294,7 @@ def test_deciding_a_turn_anew_costs_no_more_than_this(
 
 def test_several_processes_find_the_same(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "AT_ONCE", 2)
-    wanted = Wanted(of="travel", last=100)
+    wanted = Wanted(of="travel", last=6)
     one, several = (replay(recorded.url, wanted, processes=number)[1] for number in (1, 2))
     assert one == several
     assert len(one) >= OF_EACH
