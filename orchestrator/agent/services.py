@@ -13,7 +13,6 @@ from orchestrator.ports.sandbox import Sandbox, SqlSandbox
 from orchestrator.ports.scheduled import ScheduledEvents
 from orchestrator.res.templates import word_for
 from orchestrator.tools.guardrails.apply import GuardedPython, GuardedSql
-from orchestrator.tools.guardrails.python_code import PythonRules
 from orchestrator.tools.later import ServiceEvents
 from orchestrator.tools.toolbox import Services
 from orchestrator.types import TenantId
@@ -34,7 +33,7 @@ def make_services(
 
     `classes`: the domain's service classes, by name. `records`: returns a tenant's records.
     """
-    guarded_python = GuardedPython(python, PythonRules.from_config(domain.config.guardrails))
+    guarded_python = GuardedPython(python, domain.config.guardrails.allowed_imports)
     guarded_sql = GuardedSql(sql)
     memory = UserMemory(preferences, domain, partial(word_for, domain))
     documents = DomainDocuments(context, domain.name)

@@ -40,13 +40,16 @@ class Statement(StrEnum):
     DROP_TABLE = "drop_table"
 
 
+READ_ONLY = frozenset({Statement.SELECT})
+
+
 @dataclass(frozen=True, slots=True)
 class GuardedInput:
     """A tool input that accepts code. `statements`: permitted kinds of SQL statements."""
 
     name: str
     language: Language
-    statements: frozenset[Statement] = frozenset({Statement.SELECT})
+    statements: frozenset[Statement] = READ_ONLY
 
 
 def read_guarded_inputs(schema: JsonObject) -> tuple[GuardedInput, ...]:
@@ -58,7 +61,7 @@ def read_guarded_inputs(schema: JsonObject) -> tuple[GuardedInput, ...]:
         GuardedInput(
             name,
             Language(body[GUARDRAIL]),
-            frozenset(Statement(kind) for kind in body.get(STATEMENTS, (Statement.SELECT,))),
+            frozenset(Statement(kind) for kind in body.get(STATEMENTS, READ_ONLY)),
         )
         for name, body in _properties(schema)
         if GUARDRAIL in body
@@ -79,10 +82,6 @@ def find_mistakes(schema: JsonObject) -> Iterator[tuple[str, str]]:
             yield name, "should have the type 'string', because code is text"
         elif STATEMENTS in body and not _are_statements(statements):
             yield name, f"{STATEMENTS} should be a list of {', '.join(Statement)}"
-
-
-def is_importable(module: str) -> bool:
-    return module in HARMLESS_MODULES
 
 
 def _are_statements(value: Json) -> bool:

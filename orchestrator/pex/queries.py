@@ -13,7 +13,7 @@ from orchestrator.pex.execution import Execution, Query, Recovery
 from orchestrator.pex.frames import find_rows
 from orchestrator.saying import Told, say
 from orchestrator.telemetry import SignalType
-from orchestrator.tools.guardrails.verdict import RejectedCode, SqlRules
+from orchestrator.tools.guardrails.verdict import RejectedCode
 from orchestrator.tools.toolbox import ToolData
 from orchestrator.types import JsonObject, is_list
 
@@ -70,7 +70,7 @@ async def _rewrite(
         # Imported here because the parser is large, and few domains use model-written SQL.
         from orchestrator.tools.guardrails.sql import rename_in_sql  # noqa: PLC0415
 
-        statement = rename_in_sql(query.statement, query.unknown, query.nearest, SqlRules())
+        statement = rename_in_sql(query.statement, query.unknown, query.nearest)
         if statement != query.statement and all(one["statement"] != statement for one in tried):
             told = say("query_corrected", name=query.unknown, nearest=query.nearest)
             return statement, "correct_name", told

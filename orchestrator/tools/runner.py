@@ -20,7 +20,6 @@ from orchestrator.saying import say
 from orchestrator.telemetry import SignalType, get_logger
 from orchestrator.telemetry.metrics import TOOL_SECONDS
 from orchestrator.telemetry.traces import note_failure, span
-from orchestrator.tools.guardrails.python_code import PythonRules
 from orchestrator.tools.middleware import CallSetting, OrphanedCalls, ToolPorts, ToolRequest, wrap_calls
 from orchestrator.tools.threads import ToolThreads
 from orchestrator.tools.toolbox import (
@@ -54,7 +53,7 @@ class ToolRunner:
         self._later = ports.later
         self._toolbox = toolbox
         self.find, self.find_all = toolbox.find, toolbox.find_all
-        self.python_rules = PythonRules.from_config(domain.config.guardrails)
+        self.allowed_imports = domain.config.guardrails.allowed_imports
         self._transport = ports.transport
         self._threads = ToolThreads(orphans)
         setting = CallSetting(domain.name, domain.config, ports, orphans)

@@ -17,7 +17,7 @@ from orchestrator.tools.guardrails import python_code, python_names
 from orchestrator.tools.guardrails.python_code import check_python
 from orchestrator.tools.guardrails.verdict import RejectedCode
 from tests.cases import parts
-from tests.unit.tools.guardrail_samples import RULES
+from tests.unit.tools.guardrail_samples import ALLOWED_IMPORTS
 
 FUNCTIONS, FUNCTIONS_LONG = 500, 20_000
 LIMITS = SandboxLimits(wall_s=20, cpu_s=1, memory_bytes=192 * 1024 * 1024)
@@ -101,7 +101,7 @@ async def fuzz(count: int, seed: int, *, until_forbidden: bool = False) -> Count
     """
     random, sandbox, counts = Random(seed), PythonSandbox(), Counter[str]()
     for _ in range(count):
-        verdict = check_python(make_code(random), None, RULES)
+        verdict = check_python(make_code(random), None, ALLOWED_IMPORTS)
         if isinstance(verdict, RejectedCode):
             counts["rejected"] += 1
             continue
@@ -142,7 +142,7 @@ async def test_the_fuzzer_finds_a_hole_that_was_planted(monkeypatch: pytest.Monk
     "code", ["def f():\n    return 0x" + "f" * 5_000, "def f():\n    return " + "9" * 5_000]
 )
 def test_a_number_of_thousands_of_digits_is_rejected(code: str) -> None:
-    assert isinstance(check_python(code, None, RULES), RejectedCode)
+    assert isinstance(check_python(code, None, ALLOWED_IMPORTS), RejectedCode)
 
 
 async def test_arguments_that_are_no_json_are_refused() -> None:

@@ -21,7 +21,7 @@ from orchestrator.errors import ToolFailure
 from orchestrator.ports.sandbox import QueryLimits, SandboxLimits, StopCategory, Stopped
 from orchestrator.tools.guardrails import sql
 from orchestrator.tools.guardrails.apply import GuardedSql
-from orchestrator.tools.guardrails.verdict import ApprovedSql, Category, RejectedCode
+from orchestrator.tools.guardrails.verdict import ApprovedCode, Category, RejectedCode
 from tests.attacks.sql_texts import ENTITIES, make_text
 from tests.unit.tools.guardrail_samples import Sample, in_short, read_hostile
 
@@ -124,10 +124,10 @@ def fuzz(count: int, seed: int, *, until_touched: bool = False) -> Counter[str]:
     random, counts = Random(seed), Counter[str]()
     with Judge() as judge:
         for _ in range(count):
-            verdict = sql.check_sql(make_text(random), ENTITIES, sql.SqlRules())
+            verdict = sql.check_sql(make_text(random), ENTITIES)
             touched = "rejected" if isinstance(verdict, RejectedCode) else judge.judge(verdict.code)
             counts[touched] += 1
-            if isinstance(verdict, ApprovedSql) and touched not in UNTOUCHED:
+            if isinstance(verdict, ApprovedCode) and touched not in UNTOUCHED:
                 print(f"\nTouched {touched}: {verdict.code}")
                 if until_touched:
                     break
@@ -252,7 +252,7 @@ PASSED_ONCE = [
 
 @pytest.mark.parametrize("code", PASSED_ONCE)
 def test_what_passed_once_is_rejected(code: str) -> None:
-    assert isinstance(sql.check_sql(code, ENTITIES, sql.SqlRules()), RejectedCode)
+    assert isinstance(sql.check_sql(code, ENTITIES), RejectedCode)
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_what_passed_once_is_rejected(code: str) -> None:
     ],
 )
 def test_what_is_found_when_the_text_is_read_again_is_said(code: str, category: Category, said: str) -> None:
-    verdict = sql.check_sql(code, ENTITIES, sql.SqlRules())
+    verdict = sql.check_sql(code, ENTITIES)
 
     assert isinstance(verdict, RejectedCode)
     assert verdict.category == category
@@ -280,7 +280,7 @@ def test_what_is_found_when_the_text_is_read_again_is_said(code: str, category: 
 )
 def test_a_number_with_a_name_right_behind_it_is_rejected(code: str) -> None:
     """The database interprets `0x1F` as `0 AS x1F`, although the author meant 31."""
-    verdict = sql.check_sql(code, ENTITIES, sql.SqlRules())
+    verdict = sql.check_sql(code, ENTITIES)
 
     assert isinstance(verdict, RejectedCode)
     assert "write numbers in decimal" in verdict.message
@@ -295,7 +295,7 @@ def test_a_number_with_a_name_right_behind_it_is_rejected(code: str) -> None:
     ],
 )
 def test_ordinary_names_and_texts_are_taken(code: str) -> None:
-    verdict: Any = sql.check_sql(code, ENTITIES, sql.SqlRules())
+    verdict: Any = sql.check_sql(code, ENTITIES)
 
-    assert isinstance(verdict, ApprovedSql)
+    assert isinstance(verdict, ApprovedCode)
     assert verdict.code == code

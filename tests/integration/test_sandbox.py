@@ -12,17 +12,18 @@ import pytest
 
 from orchestrator.adapters.sandbox import Layer, PythonSandbox
 from orchestrator.adapters.sandbox import python_worker as worker
-from orchestrator.domain.guarding import HARMLESS_MODULES
+from orchestrator.domain.guarding import HARMLESS_MODULES, Language
+from orchestrator.errors import ToolFailure
 from orchestrator.ports.sandbox import Returned, SandboxLimits, SandboxResult, StopCategory, Stopped
-from orchestrator.tools.guardrails.apply import run_guarded
-from orchestrator.tools.guardrails.python_code import PythonRules
+from orchestrator.tools.guardrails.apply import GuardedPython, apply_guardrails
 from orchestrator.tools.guardrails.python_names import SAFE_BUILTINS
-from orchestrator.tools.guardrails.verdict import RejectedCode
-from tests.unit.tools.guardrail_samples import RULES, Sample, in_short, read_benign, read_hostile
+from orchestrator.tools.guardrails.verdict import ApprovedCode
+from orchestrator.types import JsonObject
+from tests.unit.tools.guardrail_samples import ALLOWED_IMPORTS, Sample, in_short, read_benign, read_hostile
 
 HOSTILE = read_hostile("python")
 BENIGN = read_benign("python")
-ALL_IMPORTS = frozenset(RULES.allowed_imports)
+ALL_IMPORTS = frozenset(ALLOWED_IMPORTS)
 # Endless loops end by a CPU time limit, independent of machine load. Other code has much more CPU time than
 # it needs.
 ENDLESS = SandboxLimits(wall_s=60, cpu_s=1, memory_bytes=192 * 1024 * 1024)
@@ -50,6 +51,12 @@ REACHES_OUTSIDE = [
 
 async def run(code: str, limits: SandboxLimits = QUICK, **arguments: object) -> SandboxResult:
     return await PythonSandbox().run_python(code, arguments, limits, imports=ALL_IMPORTS)
+
+
+async def run_guarded(code: str, arguments: JsonObject, allowed: tuple[str, ...]) -> Returned | Stopped:
+    approved = apply_guardrails(code, Language.PYTHON, None, allowed_imports=allowed)
+    assert isinstance(approved, ApprovedCode), approved
+    return await PythonSandbox().run_python(approved.code, arguments, QUICK, imports=approved.imports)
 
 
 def outcome(result: SandboxResult) -> str:
@@ -115,17 +122,16 @@ async def test_nothing_runs_where_the_network_cannot_be_given_up() -> None:
     ],
 )
 async def test_benign_code_passes_the_guardrails_and_gives_its_result(sample: Sample) -> None:
-    result = await run_guarded(sample.code, sample.arguments, PythonSandbox(), rules=RULES, limits=QUICK)
+    result = await run_guarded(sample.code, sample.arguments, ALLOWED_IMPORTS)
 
     assert result == Returned(sample.result)
 
 
 async def test_rejected_code_never_reaches_the_sandbox() -> None:
-    result = await run_guarded(
-        "import os\ndef f():\n    return os.getpid()", {}, PythonSandbox(), rules=RULES, limits=QUICK
-    )
+    sandbox = GuardedPython(PythonSandbox(), ALLOWED_IMPORTS)
 
-    assert isinstance(result, RejectedCode)
+    with pytest.raises(ToolFailure, match="forbidden_import"):
+        await sandbox.run("import os\ndef f():\n    return os.getpid()", {})
 
 
 @pytest.mark.parametrize(
@@ -200,9 +206,8 @@ async def test_each_module_that_a_domain_may_allow_computes_without_rights(modul
     imports = "\n".join(f"import {module}" for module in modules)
     computed = ", ".join(OF_EACH_MODULE[module] for module in modules)
     code = f"{imports}\ndef f():\n    return [{computed}]"
-    rules = PythonRules(allowed_imports=modules)
 
-    result = await run_guarded(code, {}, PythonSandbox(), rules=rules, limits=QUICK)
+    result = await run_guarded(code, {}, modules)
 
     assert isinstance(result, Returned), result
     assert len(result.value) == len(modules)

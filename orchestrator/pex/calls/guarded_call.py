@@ -28,7 +28,7 @@ from orchestrator.pex.choices import Arguments, Choice, Choices, NothingFound, U
 from orchestrator.pex.execution import Ending, Execution, Failed, NeedsInput, Parked, Query
 from orchestrator.saying import say
 from orchestrator.tools.guardrails.apply import apply_guardrails
-from orchestrator.tools.guardrails.verdict import ApprovedSql, Category, RejectedCode, SqlRules
+from orchestrator.tools.guardrails.verdict import Category, RejectedCode
 from orchestrator.tools.toolbox import Tool, ToolAccepted, ToolAnswer, ToolData, ToolError
 from orchestrator.tools.trifecta import find_cause
 from orchestrator.turns.step import NotBegun, UnknownOutcome
@@ -235,14 +235,14 @@ def _guard_arguments(
             code,
             one.language,
             entities,
-            python=run.tools.python_rules,
-            sql=SqlRules(statements=one.statements),
+            allowed_imports=run.tools.allowed_imports,
+            statements=one.statements,
         )
         if isinstance(verdict, RejectedCode):
             why = f"{verdict.category.value}: {verdict.message}"
             run.context.log.failed_check("pex", "guardrail", why, run.flow.flow_id)
             return verdict
         guarded[one.name] = verdict.code
-        if isinstance(verdict, ApprovedSql) and entities is not None:
+        if one.language is Language.SQL and entities is not None:
             entities = {**entities, "": verdict.columns}
     return guarded

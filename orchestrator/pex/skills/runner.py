@@ -257,7 +257,7 @@ class _Loop:
             code,
             self.skill.language,
             self.policy.entities(self.run),
-            python=self.run.tools.python_rules,
+            allowed_imports=self.run.tools.allowed_imports,
         )
         if isinstance(verdict, RejectedCode):
             return verdict

@@ -7,40 +7,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from orchestrator.domain.configuration import Guardrails
-from orchestrator.domain.guarding import is_importable
-from orchestrator.errors import InvalidInput
 from orchestrator.tools.guardrails.python_names import find_name_faults, find_unknown_keys, read_scope
-from orchestrator.tools.guardrails.verdict import ApprovedPython, Category, Entities, RejectedCode
+from orchestrator.tools.guardrails.verdict import ApprovedCode, Category, Entities, RejectedCode
 
-
-@dataclass(frozen=True, slots=True)
-class PythonRules:
-    """Limits on model-written Python.
-
-    `allowed_imports`: standard-library modules that code can import. `max_depth`: maximum depth of the syntax
-    tree.
-    """
-
-    allowed_imports: tuple[str, ...] = ()
-    max_characters: int = 20_000
-    max_depth: int = 60
-
-    def __post_init__(self) -> None:
-        for name in self.allowed_imports:
-            if not is_importable(name):
-                raise InvalidInput(
-                    f"Model-written code cannot be allowed to import {name!r}: only harmless "
-                    "standard library modules are allowed.",
-                    field="guardrails.allowed_imports",
-                )
-
-    @classmethod
-    def from_config(cls, section: Guardrails) -> PythonRules:
-        return cls(allowed_imports=section.allowed_imports)
-
+MAX_CHARACTERS = 20_000
+MAX_DEPTH = 60
+"""Maximum depth of the syntax tree."""
 
 _ALLOWED_SYNTAX = """
 Module FunctionDef arguments arg Return Expr Pass Assign AugAssign Delete For While If Break Continue Raise Try
@@ -63,16 +36,21 @@ _SYNTAX_REPAIRS: dict[type[ast.AST], str] = {
 }
 
 
-def check_python(code: str, entities: Entities | None, rules: PythonRules) -> ApprovedPython | RejectedCode:
-    """Check one function and regenerate its code, without comments or annotations."""
-    tree = _parse(code, rules)
+def check_python(
+    code: str, entities: Entities | None, allowed_imports: tuple[str, ...]
+) -> ApprovedCode | RejectedCode:
+    """Check one function and regenerate its code, without comments or annotations.
+
+    `allowed_imports`: standard-library modules that the code can import.
+    """
+    tree = _parse(code)
     if isinstance(tree, RejectedCode):
         return tree
     function = _find_function(tree)
     if isinstance(function, RejectedCode):
         return function
     ast.fix_missing_locations(_DropAnnotations().visit(tree))
-    rejected = next(_faults(tree, function, entities, rules), None)
+    rejected = next(_faults(tree, function, entities, allowed_imports), None)
     if rejected:
         return rejected
     try:
@@ -81,19 +59,13 @@ def check_python(code: str, entities: Entities | None, rules: PythonRules) -> Ap
         return RejectedCode(
             Category.TOO_LARGE, "The code contains a number with too many digits. Compute it instead."
         )
-    arguments = function.args
-    return ApprovedPython(
-        code=written,
-        function=function.name,
-        parameters=tuple(a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)),
-        imports=frozenset(_imported_modules(tree)),
-    )
+    return ApprovedCode(written, imports=frozenset(_imported_modules(tree)))
 
 
-def _parse(code: str, rules: PythonRules) -> ast.Module | RejectedCode:
-    if len(code) > rules.max_characters:
+def _parse(code: str) -> ast.Module | RejectedCode:
+    if len(code) > MAX_CHARACTERS:
         return RejectedCode(
-            Category.TOO_LARGE, f"The code has more than {rules.max_characters} characters. Shorten it."
+            Category.TOO_LARGE, f"The code has more than {MAX_CHARACTERS} characters. Shorten it."
         )
     try:
         tree = ast.parse(code)
@@ -105,7 +77,7 @@ def _parse(code: str, rules: PythonRules) -> ast.Module | RejectedCode:
         return _too_deep()
     except ValueError as error:
         return RejectedCode(Category.SYNTAX, f"This is not valid Python: {error}.")
-    return _too_deep() if _depth(tree) > rules.max_depth else tree
+    return _too_deep() if _depth(tree) > MAX_DEPTH else tree
 
 
 def _too_deep() -> RejectedCode:
@@ -158,12 +130,12 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 
 def _faults(
-    tree: ast.Module, function: ast.FunctionDef, entities: Entities | None, rules: PythonRules
+    tree: ast.Module, function: ast.FunctionDef, entities: Entities | None, allowed_imports: tuple[str, ...]
 ) -> Iterator[RejectedCode]:
     """Yield all violations; the caller reports the first."""
     if function.decorator_list:
         yield RejectedCode(Category.FORBIDDEN_SYNTAX, "Decorators are not allowed; omit them.")
-    scope = read_scope(tree, rules.allowed_imports)
+    scope = read_scope(tree, allowed_imports)
     for node in ast.walk(tree):
         if not isinstance(node, _ALLOWED_NODES) or getattr(node, "is_async", 0):
             yield _forbidden_syntax(node)

@@ -9,20 +9,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import pairwise
 
 from sqlglot import exp
-from sqlglot.dialects.dialect import Dialect
+from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ErrorLevel, ParseError, SqlglotError, TokenError
-from sqlglot.parser import Parser
+from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from orchestrator.domain.guarding import Statement
+from orchestrator.domain.guarding import READ_ONLY, Statement
 from orchestrator.tools.guardrails import sql_names as functions
-from orchestrator.tools.guardrails.sql_names import check_names
-from orchestrator.tools.guardrails.verdict import ApprovedSql, Category, Entities, RejectedCode, SqlRules
+from orchestrator.tools.guardrails.sql_names import find_unknown_name
+from orchestrator.tools.guardrails.verdict import ApprovedCode, Category, Entities, RejectedCode
 
+_DIALECT = DuckDB()
+MAX_CHARACTERS = 20_000
+MAX_TOKENS = 4_000
+MAX_DEPTH = 80
+"""Maximum depth of the parse tree."""
 MAX_BRACKETS = 60  # nesting depth; the parser recurses for each bracket
 REWRITES = 4  # maximum number of attempts to reach a text that no longer changes
 _PLAIN_NAME = re.compile(r"""[^\x00-\x1f"'`;$\\]*""")
@@ -71,13 +75,18 @@ _CHANGING = (
 )
 
 
-def check_sql(code: str, entities: Entities | None, rules: SqlRules) -> ApprovedSql | RejectedCode:
-    """Check one statement. Approve only a text that parsing and regenerating leaves unchanged."""
+def check_sql(
+    code: str, entities: Entities | None, statements: frozenset[Statement] = READ_ONLY
+) -> ApprovedCode | RejectedCode:
+    """Check one statement. Approve only a text that parsing and regenerating leaves unchanged.
+
+    `statements`: permitted kinds of statements.
+    """
     for _ in range(REWRITES):
-        judged = _judge(code, entities, rules)
+        judged = _judge(code, entities, statements)
         if isinstance(judged, RejectedCode):
             return judged
-        if judged.code == code and all(map(_is_plain, _tokenize(code, rules))):
+        if judged.code == code and all(map(_is_plain, _DIALECT.tokenize(code))):
             return judged
         code = judged.code
     return RejectedCode(
@@ -87,39 +96,33 @@ def check_sql(code: str, entities: Entities | None, rules: SqlRules) -> Approved
     )
 
 
-def rename_in_sql(code: str, old: str, new: str, rules: SqlRules) -> str:
+def rename_in_sql(code: str, old: str, new: str) -> str:
     """Return the statement with a name replaced, except in string literals and comments."""
     named = {TokenType.IDENTIFIER, TokenType.VAR}
-    for token in reversed(_tokenize(code, rules)):
+    for token in reversed(_DIALECT.tokenize(code)):
         if token.token_type in named and token.text == old:
             code = f"{code[: token.start]}{new}{code[token.end + 1 :]}"
     return code
 
 
-def _judge(code: str, entities: Entities | None, rules: SqlRules) -> ApprovedSql | RejectedCode:
+def _judge(
+    code: str, entities: Entities | None, statements: frozenset[Statement]
+) -> ApprovedCode | RejectedCode:
     """Check a text and regenerate it, without comments."""
-    tokens = _read_tokens(code, rules)
+    tokens = _read_tokens(code, statements)
     if isinstance(tokens, RejectedCode):
         return tokens
-    tree = _parse(tokens, code, rules)
+    tree = _parse(tokens, code)
     if isinstance(tree, RejectedCode):
         return tree
-    rejected = next(_faults(tree, rules), None)
+    rejected = next(_faults(tree, statements), None) or find_unknown_name(tree, entities)
     if rejected:
         return rejected
-    tables = check_names(tree, entities)
-    if isinstance(tables, RejectedCode):
-        return tables
     try:
-        text = tree.sql(dialect=rules.dialect, comments=False, unsupported_level=ErrorLevel.RAISE)
+        text = tree.sql(dialect=_DIALECT, comments=False, unsupported_level=ErrorLevel.RAISE)
     except (SqlglotError, RecursionError) as error:
-        return RejectedCode(Category.SYNTAX, f"The statement cannot be written for {rules.dialect}: {error}.")
-    columns = tuple(tree.named_selects) if isinstance(tree, exp.Query) else ()
-    return ApprovedSql(text, _ROOTS[type(tree)], tables, columns)
-
-
-def _tokenize(code: str, rules: SqlRules) -> list[Token]:
-    return Dialect.get_or_raise(rules.dialect).tokenize(code)
+        return RejectedCode(Category.SYNTAX, f"The statement cannot be written for duckdb: {error}.")
+    return ApprovedCode(text, columns=tuple(tree.named_selects) if isinstance(tree, exp.Query) else ())
 
 
 def _is_plain(token: Token) -> bool:
@@ -130,18 +133,16 @@ def _is_plain(token: Token) -> bool:
     return token.token_type not in _ODD and (not named or _PLAIN_NAME.fullmatch(token.text) is not None)
 
 
-def _read_tokens(code: str, rules: SqlRules) -> list[Token] | RejectedCode:
+def _read_tokens(code: str, statements: frozenset[Statement]) -> list[Token] | RejectedCode:
     """Return the tokens without final semicolons, or a rejection if a check before parsing fails."""
-    if len(code) > rules.max_characters:
-        return RejectedCode(
-            Category.TOO_LARGE, f"The statement has more than {rules.max_characters} characters."
-        )
+    if len(code) > MAX_CHARACTERS:
+        return RejectedCode(Category.TOO_LARGE, f"The statement has more than {MAX_CHARACTERS} characters.")
     try:
-        tokens = _tokenize(code, rules)
+        tokens = _DIALECT.tokenize(code)
     except TokenError as error:
         return RejectedCode(Category.SYNTAX, f"The statement cannot be parsed: {_first_line(error)}.")
-    if len(tokens) > rules.max_tokens:
-        return RejectedCode(Category.TOO_LARGE, f"The statement has more than {rules.max_tokens} tokens.")
+    if len(tokens) > MAX_TOKENS:
+        return RejectedCode(Category.TOO_LARGE, f"The statement has more than {MAX_TOKENS} tokens.")
     while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
         tokens.pop()
     if not tokens:
@@ -158,7 +159,7 @@ def _read_tokens(code: str, rules: SqlRules) -> list[Token] | RejectedCode:
             f"In {run_together[:40]!r} a name follows a number without a space: write numbers in decimal, and names "
             "after a space.",
         )
-    return _check_first_word(tokens, rules)
+    return _check_first_word(tokens, statements)
 
 
 def _find_run_together(tokens: list[Token]) -> Iterator[str]:
@@ -172,24 +173,24 @@ def _find_run_together(tokens: list[Token]) -> Iterator[str]:
             yield number.text + name.text
 
 
-def _check_first_word(tokens: list[Token], rules: SqlRules) -> list[Token] | RejectedCode:
+def _check_first_word(tokens: list[Token], statements: frozenset[Statement]) -> list[Token] | RejectedCode:
     word = tokens[0].text.upper()
     statement = _FIRST_WORDS.get(word)
     if statement is None and word not in _CHANGING_WORDS:
         return RejectedCode(
-            Category.FORBIDDEN_STATEMENT, f"A statement cannot start with {word[:40]}. {_taken(rules)}"
+            Category.FORBIDDEN_STATEMENT, f"A statement cannot start with {word[:40]}. {_taken(statements)}"
         )
-    if statement not in rules.statements:
-        return _not_taken(word, rules)
+    if statement not in statements:
+        return _not_taken(word, statements)
     return tokens
 
 
-def _not_taken(what: str, rules: SqlRules) -> RejectedCode:
-    return RejectedCode(Category.NOT_READ_ONLY, f"{what} is not allowed here. {_taken(rules)}")
+def _not_taken(what: str, statements: frozenset[Statement]) -> RejectedCode:
+    return RejectedCode(Category.NOT_READ_ONLY, f"{what} is not allowed here. {_taken(statements)}")
 
 
-def _taken(rules: SqlRules) -> str:
-    kinds = ", ".join(sorted(kind.value.replace("_", " ").upper() for kind in rules.statements))
+def _taken(statements: frozenset[Statement]) -> str:
+    kinds = ", ".join(sorted(kind.value.replace("_", " ").upper() for kind in statements))
     return f"Write one statement of these types: {kinds}."
 
 
@@ -208,16 +209,16 @@ def _too_deep() -> RejectedCode:
     return RejectedCode(Category.TOO_DEEP, "The statement is nested too deeply. Use WITH to name its parts.")
 
 
-def _parse(tokens: list[Token], code: str, rules: SqlRules) -> exp.Expr | RejectedCode:
+def _parse(tokens: list[Token], code: str) -> exp.Expr | RejectedCode:
     try:
-        trees = parse(tokens, code, rules.dialect)
+        trees = parse(tokens, code)
     except (RecursionError, TooMuchWork):
         return _too_deep()
     except (ParseError, TokenError) as error:
         return RejectedCode(Category.SYNTAX, f"This is not valid SQL: {_first_line(error)}.")
     if len(trees) != 1:
         return RejectedCode(Category.NOT_ONE_STATEMENT, "Write exactly one statement.")
-    return _too_deep() if _depth(trees[0]) > rules.max_depth else trees[0]
+    return _too_deep() if _depth(trees[0]) > MAX_DEPTH else trees[0]
 
 
 def _first_line(error: SqlglotError) -> str:
@@ -233,12 +234,12 @@ def _depth(tree: exp.Expr) -> int:
     return depth
 
 
-def _faults(tree: exp.Expr, rules: SqlRules) -> Iterator[RejectedCode]:
+def _faults(tree: exp.Expr, statements: frozenset[Statement]) -> Iterator[RejectedCode]:
     statement = _ROOTS.get(type(tree))
     if statement is None:
-        yield RejectedCode(Category.FORBIDDEN_STATEMENT, f"This statement can't be run. {_taken(rules)}")
-    elif statement not in rules.statements:
-        yield _not_taken(statement.value.replace("_", " ").upper(), rules)
+        yield RejectedCode(Category.FORBIDDEN_STATEMENT, f"This statement can't be run. {_taken(statements)}")
+    elif statement not in statements:
+        yield _not_taken(statement.value.replace("_", " ").upper(), statements)
     if (
         isinstance(tree, exp.Create | exp.Drop | exp.Alter)
         and str(tree.args.get("kind", "")).upper() != "TABLE"
@@ -247,14 +248,14 @@ def _faults(tree: exp.Expr, rules: SqlRules) -> Iterator[RejectedCode]:
     for node in tree.walk():
         if isinstance(node, _NEVER):
             yield RejectedCode(
-                Category.FORBIDDEN_STATEMENT, f"{node.key.upper()} is not allowed. {_taken(rules)}"
+                Category.FORBIDDEN_STATEMENT, f"{node.key.upper()} is not allowed. {_taken(statements)}"
             )
         elif isinstance(node, _CHANGING) and node is not tree:
-            yield _not_taken(f"{node.key.upper()} inside a statement", rules)
+            yield _not_taken(f"{node.key.upper()} inside a statement", statements)
         elif isinstance(node, exp.Table) or _reads_text(node):
             yield from _source_faults(node.this)
         elif isinstance(node, exp.Func):
-            yield from _function_faults(node, rules)
+            yield from _function_faults(node)
 
 
 def _reads_text(node: exp.Expr) -> bool:
@@ -274,11 +275,10 @@ def _source_faults(source: exp.Expr) -> Iterator[RejectedCode]:
         )
 
 
-def _function_faults(function: exp.Func, rules: SqlRules) -> Iterator[RejectedCode]:
+def _function_faults(function: exp.Func) -> Iterator[RejectedCode]:
     name = _function_name(function)
     known = not isinstance(function, exp.Anonymous | exp.AnonymousAggFunc)
-    allowed = functions.ALLOWED | functions.TABLE_FUNCTIONS | rules.functions
-    if name in allowed or (known and name not in functions.REFUSED):
+    if name in functions.ALLOWED | functions.TABLE_FUNCTIONS or (known and name not in functions.REFUSED):
         return
     if any(word in name for word in functions.FILE_FUNCTION_WORDS):
         yield RejectedCode(
@@ -305,7 +305,7 @@ class TooMuchWork(Exception):
     """Raised if the parser exceeds its limit of steps."""
 
 
-def parse(tokens: list[Token], code: str, dialect: str) -> list[exp.Expr]:
+def parse(tokens: list[Token], code: str) -> list[exp.Expr]:
     """Parse the statements in a text, with a limited number of steps.
 
     Raises:
@@ -313,19 +313,13 @@ def parse(tokens: list[Token], code: str, dialect: str) -> list[exp.Expr]:
         RecursionError: if the SQL is nested too deeply for the interpreter.
         TooMuchWork: if parsing exceeds the limit.
     """
-    known = Dialect.get_or_raise(dialect)
-    parser = _bounded(known.parser_class)(dialect=known, error_level=ErrorLevel.IMMEDIATE)
+    parser = BoundedParser(dialect=_DIALECT, error_level=ErrorLevel.IMMEDIATE)
     parser.steps_left = STEPS_AT_LEAST + STEPS_PER_TOKEN * len(tokens)
     return [tree for tree in parser.parse(tokens, code) if tree is not None]
 
 
-@lru_cache
-def _bounded(base: type[Parser]) -> type[BoundedParser]:
-    return type("BoundedParser", (BoundedParser, base), {})
-
-
-class BoundedParser(Parser):
-    """A dialect's parser that raises TooMuchWork after `steps_left` steps, including backtracking."""
+class BoundedParser(DuckDBParser):
+    """A parser that raises TooMuchWork after `steps_left` steps, including backtracking."""
 
     steps_left: int
 

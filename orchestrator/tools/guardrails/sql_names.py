@@ -12,27 +12,21 @@ from sqlglot import exp
 from orchestrator.tools.guardrails.verdict import Category, Entities, RejectedCode, find_nearest
 
 
-def check_names(tree: exp.Expr, entities: Entities | None) -> frozenset[str] | RejectedCode:
-    """Return a statement's base tables, spelled as registered, or a rejection for the first unknown table or column.
+def find_unknown_name(tree: exp.Expr, entities: Entities | None) -> RejectedCode | None:
+    """Return a rejection for a statement's first unknown table or column, or None if all are known.
 
     If `entities` is None, every unqualified name that is not a file is accepted.
     """
     created = _created_table(tree)
     tables: dict[str, set[str]] = {}
-    found: set[str] = set()
     for table in _base_tables(tree):
         name = _spell(table)
         registered = _find_table(name, table, entities, is_new=table is created)
         if isinstance(registered, RejectedCode):
             return registered
-        found.add(registered)
         for called in (name, table.alias_or_name):
             tables.setdefault(called.lower(), set()).add(registered)
-    if entities is not None:
-        unknown = _find_unknown_column(tree, tables, entities)
-        if unknown:
-            return unknown
-    return frozenset(found)
+    return None if entities is None else _find_unknown_column(tree, tables, entities)
 
 
 def _base_tables(tree: exp.Expr) -> Iterator[exp.Table]:

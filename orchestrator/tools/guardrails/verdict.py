@@ -1,4 +1,4 @@
-"""Guardrail verdicts, as a closed set of records, and the rules for SQL."""
+"""Guardrail verdicts."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,6 @@ from typing import TypeAlias
 
 from rapidfuzz import fuzz, process, utils
 
-from orchestrator.domain.guarding import Statement
 from orchestrator.saying import Saying, say
 
 # Tables and columns that code can use. A table in a schema is ``schema.table``.
@@ -38,21 +37,6 @@ class Category(StrEnum):
     UNKNOWN_ENTITY = "unknown_entity"
 
 
-READ_ONLY = frozenset({Statement.SELECT})
-
-
-@dataclass(frozen=True, slots=True)
-class SqlRules:
-    """Limits on model-written SQL. `functions`: functions permitted in addition to the standard functions."""
-
-    dialect: str = "duckdb"
-    statements: frozenset[Statement] = READ_ONLY
-    functions: frozenset[str] = frozenset()
-    max_characters: int = 20_000
-    max_tokens: int = 4_000
-    max_depth: int = 80
-
-
 @dataclass(frozen=True, slots=True)
 class RejectedCode:
     """A rejection of model-written code. `message`: one or two sentences that help a model fix the code.
@@ -74,29 +58,15 @@ class RejectedCode:
 
 
 @dataclass(frozen=True, slots=True)
-class ApprovedPython:
-    """Approved Python. `code`: the code, regenerated without comments or annotations. Only this text may run."""
+class ApprovedCode:
+    """Approved code. `code`: the regenerated text, which is the only text that may run.
 
-    code: str
-    function: str
-    parameters: tuple[str, ...]
-    imports: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class ApprovedSql:
-    """Approved SQL. `code`: the regenerated text, which is the only text that may run.
-
-    `tables`: the base tables, spelled as registered. `columns`: the named result columns.
+    `imports`: the modules that Python code imports. `columns`: the named result columns of an SQL query.
     """
 
     code: str
-    statement: Statement
-    tables: frozenset[str]
+    imports: frozenset[str] = frozenset()
     columns: tuple[str, ...] = ()
-
-
-GuardrailVerdict: TypeAlias = ApprovedPython | ApprovedSql | RejectedCode
 
 
 NEAR_ENOUGH = 70.0

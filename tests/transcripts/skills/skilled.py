@@ -14,7 +14,6 @@ from orchestrator.nlu.system1 import System1
 from orchestrator.ports.memory.context import ContextGathering
 from orchestrator.telemetry import SignalType
 from orchestrator.tools.guardrails.apply import GuardedPython
-from orchestrator.tools.guardrails.python_code import PythonRules
 from parley.simulator import Conversation, Simulator
 from parley.testing.memory import MemoryRecords
 from parley.testing.scripted_model import Answer, Reply, Request, Rule, Script, ScriptedModel, ToolUse
@@ -104,8 +103,7 @@ async def talk(
     loaded, system1 = loaded or original, system1 or own_system1
     script = Script(rules=(*rules, Rule(prompt=SKILL, replies=replies or (finish("failure"),))))
     own = loaded.services.get("Lab")
-    rules_of_python = PythonRules.from_config(loaded.domain.config.guardrails)
-    python = GuardedPython(PythonSandbox(), rules_of_python)
+    python = GuardedPython(PythonSandbox(), loaded.domain.config.guardrails.allowed_imports)
     lab = own(ServiceContext(MemoryRecords(), {}, python)) if own is not None else None
     async with scripted(script) as (model, pool):
         services = stand_ins or ({"Lab": lab} if lab is not None else {})

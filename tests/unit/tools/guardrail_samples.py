@@ -15,13 +15,10 @@ import pytest
 import yaml
 from _pytest.mark import ParameterSet
 
-from orchestrator.domain.configuration import Guardrails
-from orchestrator.tools.guardrails.python_code import PythonRules
-
 DEFAULTS = yaml.load(
     resources.files("orchestrator.domain").joinpath("defaults.yaml").read_text("utf-8"), yaml.CSafeLoader
 )
-RULES = PythonRules.from_config(Guardrails(**DEFAULTS["guardrails"]))
+ALLOWED_IMPORTS = tuple(DEFAULTS["guardrails"]["allowed_imports"])
 
 FOLDER = Path(__file__).with_name("hostile")
 

@@ -10,22 +10,18 @@ import duckdb
 import pytest
 
 from orchestrator.domain.guarding import Language, Statement
-from orchestrator.errors import InvalidInput
 from orchestrator.tools.guardrails.apply import apply_guardrails
 from orchestrator.tools.guardrails.extraction import extract_code
-from orchestrator.tools.guardrails.python_code import PythonRules
 from orchestrator.tools.guardrails.sql import rename_in_sql
 from orchestrator.tools.guardrails.verdict import (
-    ApprovedPython,
-    ApprovedSql,
+    ApprovedCode,
     Category,
     RejectedCode,
-    SqlRules,
 )
 from tests.cases import for_each
 from tests.unit.tools.guardrail_samples import (
+    ALLOWED_IMPORTS,
     ENTITIES,
-    RULES,
     Sample,
     make_database,
     read_benign,
@@ -40,7 +36,7 @@ BENIGN_SQL = read_benign("sql")
 
 @for_each("sample", [s for s in HOSTILE_PYTHON if s.guard], ids=str)
 def test_hostile_python_is_rejected_with_its_category(sample: Sample) -> None:
-    verdict = apply_guardrails(sample.code, Language.PYTHON, None, python=RULES)
+    verdict = apply_guardrails(sample.code, Language.PYTHON, None, allowed_imports=ALLOWED_IMPORTS)
 
     assert isinstance(verdict, RejectedCode), verdict
     assert verdict.category == sample.guard, verdict
@@ -85,7 +81,7 @@ def test_benign_sql_passes_and_answers_as_it_was_written(
 ) -> None:
     verdict = apply_guardrails(sample.code, Language.SQL, ENTITIES)
 
-    assert isinstance(verdict, ApprovedSql), verdict
+    assert isinstance(verdict, ApprovedCode), verdict
     original = extract_code(sample.code, Language.SQL)
     assert isinstance(original, str)
     rows = database.execute(verdict.code).fetchall()
@@ -96,31 +92,19 @@ def test_benign_sql_passes_and_answers_as_it_was_written(
 
 @for_each("sample", BENIGN_PYTHON, ids=str)
 def test_benign_python_passes_as_one_function(sample: Sample) -> None:
-    verdict = apply_guardrails(sample.code, Language.PYTHON, None, python=RULES)
+    verdict = apply_guardrails(sample.code, Language.PYTHON, None, allowed_imports=ALLOWED_IMPORTS)
 
-    assert isinstance(verdict, ApprovedPython), verdict
+    assert isinstance(verdict, ApprovedCode), verdict
     tree = ast.parse(verdict.code)
-    assert [node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)] == [verdict.function]
+    assert len([node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]) == 1
     assert "#" not in verdict.code
-    assert set(sample.arguments) <= {*verdict.parameters}
 
 
 def test_approved_sql_holds_no_comments() -> None:
     verdict = apply_guardrails("select 1 /* ; drop table x */ -- and more", Language.SQL, {})
 
-    assert isinstance(verdict, ApprovedSql)
+    assert isinstance(verdict, ApprovedCode)
     assert verdict.code == "SELECT 1"
-    assert verdict.tables == frozenset()
-
-
-def test_approved_sql_names_the_base_tables_as_registered() -> None:
-    verdict = apply_guardrails(
-        "with c as (select * from CUSTOMERS) select * from c, Sales", Language.SQL, ENTITIES
-    )
-
-    assert isinstance(verdict, ApprovedSql)
-    assert verdict.tables == {"customers", "sales"}
-    assert verdict.statement is Statement.SELECT
 
 
 @for_each(
@@ -144,7 +128,7 @@ def test_an_unknown_name_comes_with_the_nearest_known_one(code: str, suggestion:
 def test_a_name_is_replaced_in_names_alone() -> None:
     code = "select regoin, 'regoin' from sales where regoin = 'no regoin' -- regoin"
 
-    renamed = rename_in_sql(code, "regoin", "region", SqlRules())
+    renamed = rename_in_sql(code, "regoin", "region")
 
     assert renamed == "select region, 'regoin' from sales where region = 'no regoin' -- regoin"
 
@@ -155,7 +139,7 @@ def test_python_may_read_known_keys_and_its_own() -> None:
         "    for row in rows:\n        out['total'] += row['amount']\n    return out['total']"
     )
 
-    assert isinstance(apply_guardrails(code, Language.PYTHON, ENTITIES), ApprovedPython)
+    assert isinstance(apply_guardrails(code, Language.PYTHON, ENTITIES), ApprovedCode)
     rejected = apply_guardrails(code.replace("amount", "ammount"), Language.PYTHON, ENTITIES)
     assert isinstance(rejected, RejectedCode)
     assert (rejected.category, rejected.suggestion) == (Category.UNKNOWN_ENTITY, "amount")
@@ -163,7 +147,7 @@ def test_python_may_read_known_keys_and_its_own() -> None:
 
 def test_an_empty_registry_allows_no_table_and_none_checks_none() -> None:
     assert isinstance(apply_guardrails("select * from t", Language.SQL, {}), RejectedCode)
-    assert isinstance(apply_guardrails("select a from t", Language.SQL, None), ApprovedSql)
+    assert isinstance(apply_guardrails("select a from t", Language.SQL, None), ApprovedCode)
     file = apply_guardrails("select * from 't.csv'", Language.SQL, None)
     assert isinstance(file, RejectedCode)
     assert file.category is Category.FORBIDDEN_SOURCE
@@ -181,12 +165,11 @@ CHANGES = {
 
 @pytest.mark.parametrize(("kind", "code"), CHANGES.items(), ids=str)
 def test_a_tool_takes_exactly_the_changes_it_names(kind: Statement, code: str, tmp_path: Path) -> None:
-    allowed = apply_guardrails(code, Language.SQL, ENTITIES, sql=SqlRules(statements=frozenset({kind})))
+    allowed = apply_guardrails(code, Language.SQL, ENTITIES, statements=frozenset({kind}))
     others = frozenset(Statement) - {kind}
-    refused = apply_guardrails(code, Language.SQL, ENTITIES, sql=SqlRules(statements=others))
+    refused = apply_guardrails(code, Language.SQL, ENTITIES, statements=others)
 
-    assert isinstance(allowed, ApprovedSql), allowed
-    assert allowed.statement is kind
+    assert isinstance(allowed, ApprovedCode), allowed
     with duckdb.connect(str(make_database(tmp_path / "t.duckdb"))) as connection:
         connection.execute(allowed.code)
     assert isinstance(refused, RejectedCode)
@@ -210,32 +193,20 @@ def test_a_tool_takes_exactly_the_changes_it_names(kind: Statement, code: str, t
     ],
 )
 def test_a_tool_that_changes_data_still_takes_only_tables_and_known_names(code: str) -> None:
-    rules = SqlRules(statements=frozenset(Statement))
+    statements = frozenset(Statement)
 
-    assert isinstance(apply_guardrails(code, Language.SQL, ENTITIES, sql=rules), RejectedCode)
+    assert isinstance(apply_guardrails(code, Language.SQL, ENTITIES, statements=statements), RejectedCode)
 
 
 def test_a_domain_names_the_modules() -> None:
     code = "import random\ndef f():\n    return random.random()"
 
     assert isinstance(apply_guardrails(code, Language.PYTHON, None), RejectedCode)
-    assert isinstance(apply_guardrails(code, Language.PYTHON, None, python=RULES), RejectedCode)
-    rules = PythonRules(allowed_imports=("random",))
-    assert isinstance(apply_guardrails(code, Language.PYTHON, None, python=rules), ApprovedPython)
-
-
-@for_each(
-    "name",
-    [
-        *("os", "os.path", "subprocess", "builtins", "numpy", "_socket", "operator", "functools", "string"),
-        *("tokenize", "argparse", "configparser", "filecmp", "grp", "mailcap", "antigravity", "zoneinfo"),
-    ],
-)
-def test_no_domain_can_allow_a_module_that_leads_outside(name: str) -> None:
-    with pytest.raises(InvalidInput) as raised:
-        PythonRules(allowed_imports=("math", name))
-
-    assert raised.value.field == "guardrails.allowed_imports"
+    assert isinstance(
+        apply_guardrails(code, Language.PYTHON, None, allowed_imports=ALLOWED_IMPORTS), RejectedCode
+    )
+    approved = apply_guardrails(code, Language.PYTHON, None, allowed_imports=("random",))
+    assert isinstance(approved, ApprovedCode)
 
 
 def test_the_block_of_the_right_language_is_taken() -> None:
@@ -244,9 +215,8 @@ def test_the_block_of_the_right_language_is_taken() -> None:
     python = apply_guardrails(answer, Language.PYTHON, None)
     sql = apply_guardrails(answer, Language.SQL, None)
 
-    assert isinstance(python, ApprovedPython)
-    assert python.function == "f"
-    assert isinstance(sql, ApprovedSql)
+    assert isinstance(python, ApprovedCode)
+    assert isinstance(sql, ApprovedCode)
     assert sql.code == "SELECT 1"
 
 
