@@ -7,8 +7,9 @@ from orchestrator.adapters.domains.folder import LoadedDomain
 from orchestrator.dialogue.understanding import Mention, Understanding
 from orchestrator.models.calling import CallContext
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.protocol import Asker, Message, Reader, ReaderSetup, Reading
+from orchestrator.nlu.protocol import Asker, Message, Reader, Reading
 from orchestrator.nlu.readers import READERS
+from orchestrator.nlu.readers.setup import ReaderSetup
 from orchestrator.nlu.system1 import System1
 from orchestrator.nlu.text import clean
 from orchestrator.nlu.unused import UnusedWords
@@ -26,15 +27,7 @@ async def explain(
     `readers` has each component's result, `decided_by` the deciding component, and `understanding` the
     interpretation, validated as in a turn. `model_problem`: the error code if the model did not answer, or None.
     """
-    setup = ReaderSetup(
-        loaded.domain,
-        system1.flows,
-        system1.read,
-        system1.opinion,
-        system1.slots_for,
-        system1.lexicon,
-        asker,
-    )
+    setup = ReaderSetup(loaded.domain, system1, asker)
     context = NluContext(datetime.now(UTC).date())
     call = CallContext(session_id=SessionId("session_explained"), turn_id=TurnId("turn_explained"))
     words = clean(sentence)

@@ -81,6 +81,10 @@ class SlotSpec:
     def label(self) -> str:
         return self.own_label or self.name.replace("_", " ")
 
+    @property
+    def is_free_text(self) -> bool:
+        return self.type == "free_text"
+
     def takes_what(self, other: SlotSpec) -> bool:
         """Return whether this slot accepts the values of another slot."""
         alike = (self.type, self.entity, self.counts) == (other.type, other.entity, other.counts)

@@ -75,22 +75,19 @@ def _fill_slot(action: Action, context: NluContext, _flows: Mapping[Dact, FlowSp
 
 
 def _select_option(action: Action, context: NluContext, flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    """Choose an option or candidate of the open question by `index`, or fill a slot with the payload's `value`.
+    """Choose an option of the open question by `index`, or fill a slot with the payload's `value`.
 
     Default slot: the slot that the question asks for.
     """
     index = action.payload.get("index")
     if isinstance(index, int) and not isinstance(index, bool):
-        if not 0 <= index < max(len(context.question.options), len(context.question.candidates)):
+        if not 0 <= index < len(context.question.options):
             raise InvalidInput("No option has this index.", field="action.payload.index")
-        if index < len(context.question.options):
-            option = context.question.options[index]
-            return react(
-                Action(option.action_name, option.payload | {"label": str(option.label)}), context, flows
-            )
-        value = context.question.candidates[index]
-    else:
-        value = action.payload.get("value")
+        option = context.question.options[index]
+        return react(
+            Action(option.action_name, option.payload | {"label": str(option.label)}), context, flows
+        )
+    value = action.payload.get("value")
     slot = _text(action, "slot") or context.question.slot
     if slot is None or value is None:
         raise InvalidInput("No open question matches this option.", field="action.payload")

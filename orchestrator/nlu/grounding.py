@@ -214,7 +214,6 @@ class Grounding:
         past = [
             one for flow in (*context.completed, *context.interrupted) for one in (flow.values, flow.outputs)
         ]
-        yield from context.question.candidates
         for values in (context.values, *past, *(shown.rows if shown is not None else ())):
             yield from values.values()
 

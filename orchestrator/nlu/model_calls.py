@@ -190,7 +190,7 @@ def _describe_question(question: OpenQuestion) -> JsonObject | None:
     return {
         "words": question.words,
         "slot": question.slot,
-        "options": [str(option.label) for option in question.options] or list(question.candidates),
+        "options": [str(option.label) for option in question.options],
         "awaits_yes": question.confirming,
     }
 

@@ -20,8 +20,9 @@ from orchestrator.nlu.contemplate import FailedRequest, reroute, reroute_by_mode
 from orchestrator.nlu.cues import find_cues
 from orchestrator.nlu.model_calls import ask_values
 from orchestrator.nlu.nlu_context import NluContext, day_of, read_nlu_context
-from orchestrator.nlu.protocol import Asker, Message, ReaderSetup, Reading
+from orchestrator.nlu.protocol import Asker, Message, Reading
 from orchestrator.nlu.readers import make_readers
+from orchestrator.nlu.readers.setup import ReaderSetup
 from orchestrator.nlu.readers.system2 import NEVER
 from orchestrator.nlu.restraint import Restraint
 from orchestrator.nlu.row_questions import read_row_question
@@ -69,20 +70,11 @@ class NLU:
         self.has_model = self._asker is not None
         """True if NLU has a model that it may use, even if the model is unavailable."""
         learnt = self.system1
-        self._setup = ReaderSetup(
-            domain,
-            learnt.flows,
-            learnt.read,
-            learnt.opinion,
-            learnt.slots_for,
-            learnt.lexicon,
-            self._asker,
-            development,
-        )
+        self._setup = ReaderSetup(domain, learnt, self._asker, development)
         self._readers = make_readers(self._setup)
         self._separators = separators_of(None, domain.config.language.default)
-        self._restraint = Restraint(self.system1.flows)
-        self._unused = UnusedWords(self.system1.flows, self.system1.answers, self.system1.extractor)
+        self._restraint = Restraint(learnt.flows)
+        self._unused = UnusedWords(learnt.flows, learnt.answers, learnt.extractor)
         self._validation = Validation(
             learnt.flows, domain.slot_types, learnt.extractor, domain.config.command_flows
         )

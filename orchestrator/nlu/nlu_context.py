@@ -34,13 +34,12 @@ class OpenQuestion:
     """An open question to the user, or no question (`NOTHING_ASKED`).
 
     `slot`: the requested slot. `confirming`: True if a yes or no is expected. `options`: suggested replies,
-    which a message can name. `candidates`: values to choose from. `words`: the question's text.
+    which a message can name. `words`: the question's text.
     """
 
     slot: str | None = None
     confirming: bool = False
     options: tuple[Option, ...] = ()
-    candidates: tuple[Json, ...] = ()
     words: str = ""
 
     @property
@@ -49,13 +48,8 @@ class OpenQuestion:
 
     @property
     def choices(self) -> list[tuple[str, str]]:
-        """Return the choices, each as a label and a value.
-
-        The value is an option's value or slot, or empty for a candidate.
-        """
-        if self.options:
-            return [(str(option.label), _value_of(option)) for option in self.options]
-        return [(str(value), "") for value in self.candidates] if self.slot is not None else []
+        """Return the options, each as its label and its value or slot."""
+        return [(str(option.label), _value_of(option)) for option in self.options]
 
 
 NOTHING_ASKED = OpenQuestion()
@@ -88,6 +82,12 @@ class NluContext:
     shown: Shown | None = None
     table: ShownTable | None = None
     separators: Separators = ENGLISH_SEPARATORS
+
+    @property
+    def asks_for_text(self) -> bool:
+        """Return whether the open question asks for free text, which any message can be."""
+        slot = None if self.active is None else self.active.slots.get(self.question.slot or "")
+        return slot is not None and slot.is_free_text
 
     @property
     def intent(self) -> str | None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.clauses import EXCLUDING_WORDS, Mood, find_moods
-from orchestrator.nlu.system1.extract.found import DATE, NAME, NUMBER, QUOTE, Candidate
+from orchestrator.nlu.system1.extract.found import DATE, NAME, NUMBER, QUOTE, Candidate, places_of
 from orchestrator.nlu.system1.slot_assignment import is_negated
-from orchestrator.nlu.text import NARROWING, PREPOSITIONS, Utterance, tokenize, word_set
+from orchestrator.nlu.text import NARROWING, PREPOSITIONS, Utterance, find_phrase, tokenize, word_set
 from orchestrator.types import Json, is_list
 
 GENERIC = word_set("to for in at on of with as and or from")
@@ -47,11 +48,15 @@ class Phrase:
     def places(self) -> dict[str, list[range]]:
         return {name: self._places_of(mention) for name, mention in self.slots.items()}
 
+    @property
+    def _sure(self) -> list[Candidate]:
+        return [one for one in self.candidates if one.kind not in _LOOSE]
+
     def _places_of(self, mention: Mention) -> list[range]:
         held = mention.value
         values: list[Json] = [*held] if is_list(held) else [held, *mention.candidates]
         told = [
-            range(one.first, one.last)
+            one.places
             for one in self.candidates
             if any(
                 reading.value in values or _shares(reading.candidates, values)
@@ -62,10 +67,8 @@ class Phrase:
         texts = [mention.text, *(str(value) for value in values if isinstance(value, str))]
         if told:
             return told
-        for text in texts:
-            if found := self._find(text):
-                return found
-        return []
+        spans = (find_phrase(self.utterance.words, tokenize(text.replace("_", " ")).words) for text in texts)
+        return [*islice(filter(None, spans), 1)]
 
     def find_used(self, slots: Iterable[str]) -> set[int]:
         return {at for name in slots for places in self.places[name] for at in places}
@@ -81,16 +84,14 @@ class Phrase:
         used, words = self.find_used(slots), self.utterance.words
         dropped = {at for one in half_used for at in one}
         if known is None:
-            values = [one for one in self.candidates if one.kind not in _LOOSE]
-            left = {at for one in values for at in range(one.first, one.last)} - used
+            left = places_of(self._sure) - used
         else:
             left = {at for at in range(len(words)) if at in dropped or is_telling(words[at], known)} - used
         for one in self.candidates:
-            place = range(one.first, one.last)
             if used and is_negated(self.utterance, one):
-                left.difference_update(place)  # a replaced value: “Rome is wrong, …”
-            elif left.intersection(place) and used.isdisjoint(place):
-                left.update(place)
+                left.difference_update(one.places)  # a replaced value: “Rome is wrong, …”
+            elif left.intersection(one.places) and used.isdisjoint(one.places):
+                left.update(one.places)
         return [at for at in sorted(left) if at in dropped or not self._stands_alone(at, left)]
 
     def _stands_alone(self, place: int, left: Collection[int]) -> bool:
@@ -103,15 +104,14 @@ class Phrase:
         behind = place + 1
         while behind < len(words) and words[behind] in ARTICLES:
             behind += 1
-        valued = (behind in range(one.first, one.last) for one in self.candidates)
-        return behind not in left and not any(valued)
+        return behind not in left and behind not in places_of(self.candidates)
 
     def is_lost(self, place: range, known: frozenset[str]) -> bool:
         """Return whether so many unknown words surround a name that the name may be an ordinary word."""
         own = next((one for one in self.candidates if one.first == place.start), None)
         if own is None or not own.kind.startswith("entity:"):
             return False
-        valued = {at for one in self.candidates for at in range(one.first, one.last)}
+        valued = places_of(self.candidates)
         others = {word for at, word in enumerate(self.utterance.words) if at not in valued}
         strange = [word for word in others if is_telling(word, known)]
         return len(strange) > len(place)
@@ -122,7 +122,7 @@ class Phrase:
         if EXCLUDING_WORDS.isdisjoint(words):
             return
         moods = find_moods(words, ())
-        valued = {at for one in self.candidates for at in range(one.first, one.last)}
+        valued = places_of(self.candidates)
         run: list[int] = []
         for at in range(len(words) + 1):
             if moods.get(at) is Mood.EXCLUDED:
@@ -134,10 +134,9 @@ class Phrase:
 
     def is_mostly(self, left: Sequence[int]) -> bool:
         """Return whether most of the message's distinctive words are unused. `left`: indexes of unused words."""
-        valued = [one for one in self.candidates if one.kind not in _LOOSE]
-        inside = {at for one in valued for at in range(one.first, one.last)}
+        inside = places_of(self._sure)
         telling = {at for at, word in enumerate(self.utterance.words) if is_telling(word, SAYING_LITTLE)}
-        return 2 * len(telling.intersection(left) - inside) > len(telling - inside) + len(valued)
+        return 2 * len(telling.intersection(left) - inside) > len(telling - inside) + len(self._sure)
 
     def names_other_thing(self, left: Collection[int]) -> bool:
         """Return whether all nouns after articles are in `left`, so that the message asks for something else.
@@ -145,9 +144,7 @@ class Phrase:
         In a domain without trains, “book a train” does.
         """
         words = self.utterance.words
-        valued = {
-            at for one in self.candidates if one.kind not in _LOOSE for at in range(one.first, one.last)
-        }
+        valued = places_of(self._sure)
         known: list[bool] = []
         for at, word in enumerate(words[: min(valued, default=len(words)) - 1]):
             if word in _NAMING and words[at - 1 if at else 0] not in _BEING:
@@ -178,13 +175,6 @@ class Phrase:
         return len(between) <= _MOST_BETWEEN and not any(
             at in used or not self.utterance.words[at][0].isalnum() for at in between
         )
-
-    def _find(self, text: str) -> list[range]:
-        words, said = self.utterance.words, tokenize(text.replace("_", " ")).words
-        if not said:
-            return []
-        starts = range(len(words) - len(said) + 1)
-        return [range(at, at + len(said)) for at in starts if words[at : at + len(said)] == said][:1]
 
 
 def _shares(candidates: Iterable[Json], values: Sequence[Json]) -> bool:

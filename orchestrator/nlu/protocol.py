@@ -2,15 +2,12 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
-from orchestrator.dialogue.specification import FlowSpec
-from orchestrator.dialogue.understanding import Mention, Understanding
-from orchestrator.domain.model import Domain
+from orchestrator.dialogue.understanding import Understanding
 from orchestrator.models.calling import CallContext
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.text import Lexicon
-from orchestrator.types import Dact, Json, JsonObject
+from orchestrator.types import Json, JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +49,6 @@ class Reader(Protocol):
     async def __call__(self, message: Message, context: NluContext, /) -> Reading | None: ...
 
 
-Rate: TypeAlias = Callable[[str, NluContext], Mapping[Dact, float]]
-"""A function that returns the probability of each flow for a message."""
-FindSlots: TypeAlias = Callable[[str, FlowSpec, NluContext], Mapping[str, Mention]]
-"""A function that returns a message's values for a flow's slots."""
-
-
 class Asker(Protocol):
     """The methods of the Prompt Engineer that NLU uses."""
 
@@ -73,33 +64,3 @@ class Asker(Protocol):
         *,
         judged_by: JsonObject | None = None,
     ) -> JsonObject: ...
-
-
-@dataclass(frozen=True, slots=True)
-class ReaderSetup:
-    """Inputs for creating NLU components for a domain.
-
-    `flows`: flows that a message can request. `system1`: the trained local classifier. `rate`: returns the
-    classifier's probability of each flow. `find_slots`: returns the classifier's slot values for a flow.
-    `lexicon`: lexicon of the default language. `asker`: the Prompt Engineer, if models are available.
-    `development`: True to enable shortcuts for developers.
-    """
-
-    domain: Domain
-    flows: Mapping[Dact, FlowSpec]
-    system1: Reader
-    rate: Rate
-    find_slots: FindSlots
-    lexicon: Lexicon
-    asker: Asker | None = None
-    development: bool = False
-
-    @property
-    def likely(self) -> float:
-        """Return the minimum probability of a flow that counts as requested."""
-        return self.domain.config.thresholds.likely
-
-    @property
-    def assistant(self) -> str:
-        config = self.domain.config
-        return f"{config.persona.name}. {config.description}".strip()

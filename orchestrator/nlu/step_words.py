@@ -1,4 +1,5 @@
 import re
+from collections.abc import Iterable
 
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.records import PlanStep
@@ -21,6 +22,15 @@ def list_step_words(plan: PlanFlow, step: PlanStep) -> frozenset[str]:
     """
     alike = (other.name for other in plan.steps if other is not step and _is_alike(step, other))
     return find_words(f"{step.name} {step.purpose} {step.dact}").union(*map(find_words, alike))
+
+
+def find_step(plan: PlanFlow, steps: Iterable[PlanStep], said: str) -> PlanStep | None:
+    """Return the one of `steps` that shares the most words with `said`, or None if there is no match or a tie."""
+    mentioned = find_words(said)
+    shared = [(len(mentioned & list_step_words(plan, step)), step) for step in steps]
+    best = max((count for count, _ in shared), default=0)
+    fitting = [step for count, step in shared if count == best > 0]
+    return fitting[0] if len(fitting) == 1 else None
 
 
 def _is_alike(step: PlanStep, other: PlanStep) -> bool:

@@ -108,6 +108,13 @@ NARROWING = word_set(
 PREPOSITIONS = NARROWING | word_set("to for in at on of with as from into")
 
 
+def find_phrase(words: list[str], phrase: list[str]) -> range:
+    """Return the indexes of a phrase's words, or an empty range if the phrase is empty or doesn't occur."""
+    count = len(phrase)
+    starts = range(len(words) - count + 1) if phrase and phrase[0] in words else ()
+    return next((range(at, at + count) for at in starts if words[at : at + count] == phrase), range(0))
+
+
 def is_excepted(words: Sequence[str], place: int, within: int = 2) -> bool:
     """Return whether one of the `within` words before a position excludes it, as in “not the first”."""
     return not _EXCEPTING.isdisjoint(words[max(0, place - within) : place])

@@ -28,7 +28,7 @@ from orchestrator.nlu.phrase import (
     is_telling,
 )
 from orchestrator.nlu.system1.extract.extractor import Extractor
-from orchestrator.nlu.system1.extract.found import Candidate
+from orchestrator.nlu.system1.extract.found import Candidate, places_of
 from orchestrator.nlu.system1.extract.numbers import ORDINALS
 from orchestrator.nlu.system1.requests import POLITE_WORDS, REPEATING
 from orchestrator.nlu.system1.slot_assignment import read_cues
@@ -270,7 +270,7 @@ def _takes_value_elsewhere(
         return False
     if kind is not MessageKind.TASK and not (kind is MessageKind.CORRECTION and spec.family is Family.READ):
         return False
-    inside = {at for one in candidates for at in range(one.first, one.last)}
+    inside = places_of(candidates)
     said = {word for at, word in enumerate(words) if at not in inside and is_telling(word, SAYING_LITTLE)}
     own = _words(spec.dact).union(*(_words(example) for example in spec.examples))
     return bool(inside) and "?" not in words and said.isdisjoint(own - PREPOSITIONS)
@@ -289,7 +289,7 @@ def _is_used_up(
     for one in candidates:
         if one.text not in texts:
             return False
-        inside.update(range(one.first, one.last))
+        inside.update(one.places)
     for at, word in enumerate(words):
         if at not in inside and word not in known and (word.isdecimal() or word[0].isalpha()):
             return False

@@ -7,7 +7,7 @@ type, and entity names are corrected.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, KeysView, Mapping
+from collections.abc import Collection, KeysView, Mapping
 from dataclasses import replace
 from datetime import date
 from itertools import combinations
@@ -110,20 +110,6 @@ class Validation:
 
     def _check_flows(
         self, flows: tuple[FlowScore, ...], allowed: Collection[Dact], problems: list[str]
-    ) -> tuple[FlowScore, ...]:
-        before = (-1.0, Dact(""))
-        for flow in flows:
-            here = (-flow.score, flow.dact)
-            if not (before < here <= (0.0, flow.dact) and flow.dact in allowed):
-                break
-            before = here
-        else:
-            if len({flow.dact for flow in flows}) == len(flows) <= MOST_FLOWS:
-                return flows
-        return self._fix_flows(flows, allowed, problems)
-
-    def _fix_flows(
-        self, flows: Iterable[FlowScore], allowed: Collection[Dact], problems: list[str]
     ) -> tuple[FlowScore, ...]:
         best: dict[Dact, float] = {}
         for flow in flows:

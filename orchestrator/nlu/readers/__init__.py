@@ -5,7 +5,7 @@
 
 from collections.abc import Callable
 
-from orchestrator.nlu.protocol import Reader, ReaderSetup
+from orchestrator.nlu.protocol import Reader
 from orchestrator.nlu.readers import (
     added_steps,
     commands,
@@ -16,6 +16,7 @@ from orchestrator.nlu.readers import (
     system1,
     system2,
 )
+from orchestrator.nlu.readers.setup import ReaderSetup
 
 READERS: tuple[Callable[[ReaderSetup], Reader | None], ...] = (
     refusals.make_unreadable,  # rejects messages that are too long or empty, or imitate a model's special tokens

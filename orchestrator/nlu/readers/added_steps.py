@@ -14,8 +14,9 @@ from orchestrator.dialogue.understanding import (
     Understanding,
 )
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
-from orchestrator.nlu.step_words import find_words, list_step_words
+from orchestrator.nlu.protocol import Message, Reader, Reading
+from orchestrator.nlu.readers.setup import ReaderSetup
+from orchestrator.nlu.step_words import find_step
 from orchestrator.nlu.system1.requests import request_verbs
 from orchestrator.types import Dact
 
@@ -35,7 +36,7 @@ class AddedSteps:
 
     def __init__(self, setup: ReaderSetup) -> None:
         self._setup = setup
-        self._verbs = frozenset(request_verbs(setup.flows.values()))
+        self._verbs = frozenset(request_verbs(setup.system1.flows.values()))
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
         text, plan = message.english, context.plan
@@ -46,11 +47,11 @@ class AddedSteps:
             return None
         for cut in _OF_STEP.finditer(request):
             said, named = request[: cut.start()], request[cut.end() :]
-            rated = self._setup.rate(said, context)
-            flow = self._setup.flows[max(rated, key=rated.__getitem__)]
-            slots = self._setup.find_slots(said, flow, context)
+            rated = self._setup.system1.opinion(said, context)
+            flow = self._setup.system1.flows[max(rated, key=rated.__getitem__)]
+            slots = self._setup.system1.slots_for(said, flow, context)
             step = self._find_giver(plan, named, flow)
-            if step is None or rated[flow.dact] < self._setup.likely:
+            if step is None or rated[flow.dact] < self._setup.system1.likely:
                 continue
             understood = Understanding(
                 *(MessageKind.PLAN_CHANGE, Source.COMMAND, text, flow.intent),
@@ -69,17 +70,14 @@ class AddedSteps:
         """
         if flow.family in _NO_STEPS:
             return None
-        flows, mentioned = self._setup.domain.flows, find_words(named)
+        flows = self._setup.domain.flows
         givers = [
             step
             for step in plan.steps
             if (step.is_done or not step.is_finished)
             and {*flow.inputs} & {*flows[Dact(step.dact)].spec.outputs}
         ]
-        shared = [(len(mentioned & list_step_words(plan, step)), step) for step in givers]
-        best = max((count for count, _ in shared), default=0)
-        fitting = [step for count, step in shared if count == best > 0]
-        return fitting[0] if len(fitting) == 1 else None
+        return find_step(plan, givers, named)
 
 
 def make(setup: ReaderSetup) -> Reader:

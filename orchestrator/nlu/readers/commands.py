@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from operator import methodcaller
 
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
 from orchestrator.domain.configuration import Command
 from orchestrator.domain.model import Answer
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
+from orchestrator.nlu.protocol import Message, Reader, Reading
+from orchestrator.nlu.readers.setup import ReaderSetup
 from orchestrator.types import Dact
 
 LONGEST_COMMAND = 300
@@ -21,11 +21,8 @@ LONGEST_COMMAND = 300
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """A domain's commands. `compiled`: only the patterns, for a fast check."""
-
     patterns: tuple[tuple[re.Pattern[str], Command], ...]
-    compiled: tuple[re.Pattern[str], ...]
-    intents: Mapping[Dact, str]
+    flows: Mapping[Dact, FlowSpec]
     answers: Mapping[str, Answer]
 
     @classmethod
@@ -43,13 +40,7 @@ class Commands:
             for command in commands
             if development or not command.development
         )
-        intents = {dact: spec.intent for dact, spec in flows.items()}
-        return cls(
-            patterns,
-            tuple(pattern for pattern, _ in patterns),
-            intents,
-            {answer.name: answer for answer in answers},
-        )
+        return cls(patterns, flows, {answer.name: answer for answer in answers})
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
         """Interpret a message as the first command that matches all of it, or return None.
@@ -57,9 +48,7 @@ class Commands:
         A command with `after` matches only if one of those flows was completed last.
         """
         text = message.text
-        if len(text) > LONGEST_COMMAND or not any(map(methodcaller("fullmatch", text), self.compiled)):
-            return None
-        for pattern, command in self.patterns:
+        for pattern, command in self.patterns if len(text) <= LONGEST_COMMAND else ():
             match = pattern.fullmatch(text)
             if match is not None and (not command.after or _is_after(command, context)):
                 return Reading(self._understand(text, command, match))
@@ -75,7 +64,7 @@ class Commands:
             name: Mention(value, value) for name, value in match.groupdict().items() if value is not None
         }
         dact = Dact(command.flow)
-        flows, intent = (FlowScore(dact, 1.0),), self.intents.get(dact)
+        flows, intent = (FlowScore(dact, 1.0),), self.flows[dact].intent if dact in self.flows else None
         return Understanding(MessageKind.TASK, Source.COMMAND, text, intent, flows, slots)
 
 
@@ -85,5 +74,5 @@ def _is_after(command: Command, context: NluContext) -> bool:
 
 def make(setup: ReaderSetup) -> Reader | None:
     commands, answers = setup.domain.config.commands, setup.domain.answers
-    compiled = Commands.compile(commands, setup.flows, answers, development=setup.development)
+    compiled = Commands.compile(commands, setup.system1.flows, answers, development=setup.development)
     return compiled.read if compiled.patterns else None

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from orchestrator.dialogue.understanding import Digression, MessageKind, Source, Understanding
 from orchestrator.domain.schema import PageWish
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
-from orchestrator.nlu.system1.extract.extractor import is_free_text
+from orchestrator.nlu.protocol import Message, Reader, Reading
+from orchestrator.nlu.readers.setup import ReaderSetup
 from orchestrator.nlu.text import key_of
 
 _NUMBER = re.compile(r"\d+")
@@ -31,7 +31,7 @@ class PageRequests:
         Also return None if no table was displayed, or if the open question asks for free text.
         """
         table, text = context.table, message.text
-        if table is None or len(text) > _LONGEST or _asks_for_words(context):
+        if table is None or len(text) > _LONGEST or context.asks_for_text:
             return None
         number = _NUMBER.search(text)
         wish = self.known.get(self._strip(_fold(_NUMBER.sub(_PLACE, text))))
@@ -60,11 +60,6 @@ class PageRequests:
 def _fold(text: str) -> str:
     """Return the normalized words without punctuation: “page 2” for “/page 2”."""
     return " ".join(word for word in key_of(text).split() if word[0].isalnum())
-
-
-def _asks_for_words(context: NluContext) -> bool:
-    slot = None if context.active is None else context.active.slots.get(context.question.slot or "")
-    return slot is not None and is_free_text(slot)
 
 
 def make(setup: ReaderSetup) -> Reader:

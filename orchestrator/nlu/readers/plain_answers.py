@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from orchestrator.dialogue.understanding import Mention, MessageKind, Source, Understanding
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.plain_yes import NO_OFFER, Offer, PlainAnswers
-from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
-from orchestrator.nlu.system1.extract.extractor import is_free_text
+from orchestrator.nlu.protocol import Message, Reader, Reading
+from orchestrator.nlu.readers.setup import ReaderSetup
 from orchestrator.nlu.text import key_of
 from orchestrator.types import Json
 
@@ -23,8 +23,8 @@ class PlainReader:
 
     def __init__(self, answers: PlainAnswers, setup: ReaderSetup) -> None:
         self._answers = answers
-        self._lexicon = setup.lexicon
-        self._find = setup.find_slots
+        self._lexicon = setup.system1.lexicon
+        self._find = setup.system1.slots_for
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
         question = context.question
@@ -77,7 +77,7 @@ class SmallTalk:
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
         """Interpret a message that is only small talk, by its most important part, or return None."""
-        if len(message.text) > _LONGEST or _takes_any_words(context):
+        if len(message.text) > _LONGEST or context.asks_for_text:
             return None
         parts = [self._shorten(key_of(part)) for part in _PARTS.split(message.text) if part.strip()]
         if not parts or not all(map(self.known.__contains__, parts)):
@@ -97,11 +97,6 @@ class SmallTalk:
 
 _WEIGHTS = ("complaint", "repeat", "certainty", "who_are_you", "how_are_you", "goodbye", "thanks")
 _ASIDE = frozenset({"repeat", "certainty"})
-
-
-def _takes_any_words(context: NluContext) -> bool:
-    slot = None if context.active is None else context.active.slots.get(context.question.slot or "")
-    return slot is not None and is_free_text(slot)
 
 
 def make_talk(setup: ReaderSetup) -> Reader:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.records import PlanStep
@@ -16,8 +17,9 @@ from orchestrator.dialogue.understanding import (
 )
 from orchestrator.nlu.clauses import Mood, find_moods
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
-from orchestrator.nlu.step_words import find_words, list_step_words
+from orchestrator.nlu.protocol import Message, Reader, Reading
+from orchestrator.nlu.readers.setup import ReaderSetup
+from orchestrator.nlu.step_words import find_step, find_words, list_step_words
 from orchestrator.nlu.system1.requests import request_verbs
 from orchestrator.nlu.text import tokenize, word_set
 from orchestrator.types import Dact
@@ -125,7 +127,7 @@ class PlanReader:
             first, *others = [step.name for step in fitting]
             change = PlanChange(PlanAction.SKIP, first, others=tuple(others))
             return Understanding(MessageKind.PLAN_CHANGE, Source.COMMAND, text, plan_change=change)
-        step = find_step(plan, " ".join(forbidden))
+        step = find_step(plan, waiting, " ".join(forbidden))
         is_named = step is not None and len(own[step.name] & forbidden) > (1 if deeds else 0)
         return _change(text, PlanAction.SKIP, step) if is_named and step in fitting else None
 
@@ -144,10 +146,10 @@ class PlanReader:
 
 def make(setup: ReaderSetup) -> Reader:
     def is_known(request: str, context: NluContext) -> bool:
-        return max(setup.rate(request, context).values(), default=0.0) >= setup.likely
+        return max(setup.system1.opinion(request, context).values(), default=0.0) >= setup.system1.likely
 
-    verbs = frozenset(request_verbs(setup.flows.values()))
-    verbs_of = {dact: frozenset(request_verbs([flow])) for dact, flow in setup.flows.items()}
+    verbs = frozenset(request_verbs(setup.system1.flows.values()))
+    verbs_of = {dact: frozenset(request_verbs([flow])) for dact, flow in setup.system1.flows.items()}
     return PlanReader(verbs, is_known, verbs_of).read
 
 
@@ -167,19 +169,19 @@ def _read_abandon(text: str, plan: PlanFlow) -> Understanding | None:
 
 
 def _read_change(text: str, plan: PlanFlow) -> Understanding | None:
+    waiting = [step for step in plan.steps if not step.is_finished]
+    find = partial(find_step, plan, waiting)
     if (found := _BEFORE.match(text)) is not None:
-        step, other = find_step(plan, found["step"]), find_step(plan, found["other"])
+        step, other = find(found["step"]), find(found["other"])
         if step is not None and other is not None and step is not other:
             return _change(text, PlanAction.BEFORE, step, other)
-    if (found := _FIRST.match(text)) is not None and (step := find_step(plan, found["step"])) is not None:
+    if (found := _FIRST.match(text)) is not None and (step := find(found["step"])) is not None:
         return _change(text, PlanAction.FIRST, step)
-    if (found := _NOT_NEEDED.match(text)) is not None and (
-        step := find_step(plan, found["step"])
-    ) is not None:
+    if (found := _NOT_NEEDED.match(text)) is not None and (step := find(found["step"])) is not None:
         return _change(text, PlanAction.SKIP, step)
     if (found := _SKIP.match(text)) is not None:
         said = (found["step"] or "this").lower()
-        step = _present(plan) if said in _THIS else find_step(plan, said)
+        step = next(iter(waiting), None) if said in _THIS else find(said)
         if step is not None or len(said.split()) <= _LONGEST_STEP:
             return _change(text, PlanAction.SKIP, step)
     return None
@@ -190,17 +192,3 @@ def _change(
 ) -> Understanding:
     change = PlanChange(action, step.name if step else None, other.name if other else None)
     return Understanding(MessageKind.PLAN_CHANGE, Source.COMMAND, text, plan_change=change)
-
-
-def _present(plan: PlanFlow) -> PlanStep | None:
-    return next((step for step in plan.steps if not step.is_finished), None)
-
-
-def find_step(plan: PlanFlow, said: str) -> PlanStep | None:
-    """Return the remaining step that shares the most words with `said`, or None if there is no match or a tie."""
-    mentioned = find_words(said)
-    waiting = [step for step in plan.steps if not step.is_finished]
-    shared = [(len(mentioned & list_step_words(plan, step)), step) for step in waiting]
-    best = max((count for count, _ in shared), default=0)
-    fitting = [step for count, step in shared if count == best > 0]
-    return fitting[0] if len(fitting) == 1 else None

@@ -13,7 +13,8 @@ from functools import lru_cache
 from orchestrator.dialogue.understanding import MessageKind, Rejection, Source, Understanding
 from orchestrator.domain.configuration import Guardrails
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
+from orchestrator.nlu.protocol import Message, Reader, Reading
+from orchestrator.nlu.readers.setup import ReaderSetup
 from orchestrator.nlu.text import clean
 
 _ROLE_MARKERS = re.compile(
@@ -131,7 +132,7 @@ def make_unreadable(setup: ReaderSetup) -> Reader:
 
 def make_unlikely(setup: ReaderSetup) -> Reader:
     config = setup.domain.config
-    examples = [text for flow in setup.flows.values() for text in flow.examples]
+    examples = [text for flow in setup.system1.flows.values() for text in flow.examples]
     answers = [text for answer in setup.domain.answers for text in answer.examples]
     own = frozenset(word.lower() for text in (*examples, *answers) for word in _WORD.findall(text))
     return Rules(config.guardrails, config.language.supported, UNLIKELY, own).read

@@ -1,15 +1,17 @@
 """The language model (System 2) as an NLU component, for messages without a final interpretation (NL-2)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.errors import CircuitOpen
 from orchestrator.nlu.model_calls import ask_understanding, choose_likely
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.protocol import Asker, Message, Rate, Reader, ReaderSetup, Reading
+from orchestrator.nlu.protocol import Asker, Message, Reader, Reading
+from orchestrator.nlu.readers.setup import ReaderSetup
 from orchestrator.nlu.validate import requestable_flows
 from orchestrator.ports.language_model import MODEL_FAILURES
+from orchestrator.types import Dact
 
 NEVER = "system1"
 
@@ -18,7 +20,7 @@ NEVER = "system1"
 class System2:
     asker: Asker
     flows: Sequence[FlowSpec]
-    rate: Rate
+    rate: Callable[[str, NluContext], Mapping[Dact, float]]
     assistant: str
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
@@ -57,5 +59,5 @@ def make(setup: ReaderSetup) -> Reader | None:
     config = setup.domain.config
     if config.nlu.mode == NEVER or setup.asker is None:
         return None
-    requestable = requestable_flows(setup.flows, config.command_flows)
-    return System2(setup.asker, requestable, setup.rate, setup.assistant).read
+    requestable = requestable_flows(setup.system1.flows, config.command_flows)
+    return System2(setup.asker, requestable, setup.system1.opinion, setup.assistant).read

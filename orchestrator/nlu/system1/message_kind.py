@@ -14,8 +14,8 @@ from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.system1.classifier import FLOW, Weighed
 from orchestrator.nlu.system1.extract.answers import read_answer, reject_answer
-from orchestrator.nlu.system1.extract.extractor import CODES, Extractor, is_free_text, kinds_of
-from orchestrator.nlu.system1.extract.found import Candidate
+from orchestrator.nlu.system1.extract.extractor import CODES, Extractor, kinds_of
+from orchestrator.nlu.system1.extract.found import Candidate, places_of
 from orchestrator.nlu.system1.requests import request_verbs
 from orchestrator.nlu.system1.slot_assignment import is_negated
 from orchestrator.nlu.system1.training.examples import kind_texts
@@ -105,7 +105,7 @@ class Evidence:
         inside = {
             place
             for found in self.candidates
-            for place in range(found.first, found.last)
+            for place in found.places
             if words[place] in said or is_negated(self.utterance, found)
         }
         return self._share(inside, besides)
@@ -117,8 +117,8 @@ class Evidence:
         """
         words = self.utterance.words
         asks = "?" in words and not ASKING.isdisjoint(words) and not is_proposal(words)
-        inside = {place for found in self.candidates for place in range(found.first, found.last)}
-        return bool(self.candidates) and not asks and self._share(inside, besides) >= least
+        share = self._share(places_of(self.candidates), besides)
+        return bool(self.candidates) and not asks and share >= least
 
     def _share(self, inside: set[int], besides: frozenset[str]) -> float:
         counted = [
@@ -242,7 +242,7 @@ class Decider:
     ) -> bool:
         """Return whether the message answers the open question. If so, the mentions in `evidence` have the answer."""
         words, text = evidence.utterance.words, evidence.utterance.text
-        if is_free_text(asked):
+        if asked.is_free_text:
             if "?" in words or (kind in _LEAVING and len(words) <= _STOP_WORDS):
                 return False
             evidence.mentions[asked.name] = Mention(text, text)  # even if the words could mean something else
@@ -317,7 +317,7 @@ def asks_something(words: Sequence[str], candidates: Iterable[Candidate]) -> boo
         return False
     if words[start] in _WH:
         return True
-    inside = {at for found in candidates for at in range(found.first, found.last)}
+    inside = places_of(candidates)
     return not all(
         at in inside or not word.isalnum() or word in _AROUND_PROPOSED for at, word in enumerate(words)
     )

@@ -26,7 +26,7 @@ from orchestrator.nlu.system1 import corrections, references
 from orchestrator.nlu.system1.choices import choose
 from orchestrator.nlu.system1.classifier import Classifier, Weighed, weigh
 from orchestrator.nlu.system1.extract.dates import count_from
-from orchestrator.nlu.system1.extract.extractor import Extractor, is_free_text
+from orchestrator.nlu.system1.extract.extractor import Extractor
 from orchestrator.nlu.system1.extract.found import NAME, QUOTE, Candidate
 from orchestrator.nlu.system1.message_kind import Decider, Evidence
 from orchestrator.nlu.system1.requests import are_two_requests, request_verbs, split_request
@@ -75,8 +75,6 @@ class Case:
         self.depth = depth  # number of times that the message was split before this part
         self.context = context
         self.utterance = tokenize(text)
-        asked = context.active and context.active.slots.get(context.question.slot or "")
-        self.asks_text = asked is not None and is_free_text(asked)
 
     @cached_property
     def candidates(self) -> list[Candidate]:
@@ -140,8 +138,8 @@ def _read_reference(case: Case) -> Reading | None:
     system1, context = case.system1, case.context
     shown, asked = context.shown, context.question.slot
     spec = system1.rows.get(shown.tool_id) if shown is not None else None
-    if case.asks_text or shown is None or spec is None:
-        if case.asks_text or not context.question.confirming:
+    if case.context.asks_for_text or shown is None or spec is None:
+        if case.context.asks_for_text or not context.question.confirming:
             return None
         return _rule(references.list_others(case.utterance, context, system1.flows, system1.rows))
     current, flows = context.values.get(shown.key), system1.flows.values()
@@ -152,7 +150,7 @@ def _read_reference(case: Case) -> Reading | None:
     read = references.understand_reference(found, message, context, system1.flows, case.weighed.flows)
     if read is None:
         return None
-    rest = [one for one in case.candidates if found.places.isdisjoint(range(one.first, one.last))]
+    rest = [one for one in case.candidates if found.places.isdisjoint(one.places)]
     flow = system1.flows[read.flows[0].dact] if read.flows else context.active
     besides = case.find_slots(flow, rest) if flow is not None else {}
     return _rule(replace(read, slots={**besides, **read.slots}))
@@ -161,9 +159,9 @@ def _read_reference(case: Case) -> Reading | None:
 def _read_new_text(case: Case) -> Reading | None:
     """Interpret a replacement for free text: "change the text to …", "no, write: …"."""
     active, found = case.context.active, _NEW_TEXT.fullmatch(case.utterance.text)
-    if active is None or found is None or case.asks_text:
+    if active is None or found is None or case.context.asks_for_text:
         return None
-    held = [name for name, slot in active.slots.items() if name in case.context.values and is_free_text(slot)]
+    held = [name for name, slot in active.slots.items() if name in case.context.values and slot.is_free_text]
     meant = [name for name in held if found["slot"] in {None, "text", name.replace("_", " ")}]
     slots = {name: Mention(found["new"], found["new"]) for name in meant}
     kind, text = MessageKind.CORRECTION, case.utterance.text

@@ -21,7 +21,7 @@ from orchestrator.nlu.system1.extract.gazetteer import LISTED
 from orchestrator.nlu.system1.extract.numbers import ORDINALS, UNITS, find_numbers
 from orchestrator.nlu.system1.extract.times import find_times
 from orchestrator.nlu.system1.requests import request_verbs
-from orchestrator.nlu.text import Utterance, is_excepted, key_of, word_set
+from orchestrator.nlu.text import Utterance, find_phrase, is_excepted, key_of, word_set
 from orchestrator.saying import Told, say
 from orchestrator.types import Dact, Json, JsonObject, ToolId
 
@@ -69,7 +69,7 @@ class Message:
         found = (*find_times(self.utterance), *find_numbers(self.utterance))
         spans = [(one.reading.value, self.utterance.token_span(one.start, one.end)) for one in found]
         return [(value, set(range(*span))) for value, span in spans] + [
-            (value, set(range(one.first, one.last)))
+            (value, set(one.places))
             for one in self.candidates
             for reading in one.readings.values()
             for value in (reading.value, *reading.candidates)
@@ -139,7 +139,7 @@ def _by_comparison(message: Message) -> Reference | None:
     for name, field in message.spec.fields.items():
         for said in (field.less, field.more):
             for phrase in said:
-                places = _find(words, phrase.split())
+                places = set(find_phrase(words, phrase.split()))
                 if places and not is_excepted(words, min(places)) and not message.besides(places):
                     return _compare(message, name, phrase, places, is_less=said is field.less)
     return None
@@ -173,7 +173,7 @@ def _by_value(message: Message) -> Reference | None:
 def _places_of(message: Message, value: Json) -> set[int]:
     """Return the positions of a field's value: all its words, a word before a noun, or an equal parsed value."""
     words, key = message.utterance.words, key_of(value).split(" ") if isinstance(value, str) else []
-    if places := _find(words, key):
+    if places := set(find_phrase(words, key)):
         return places
     for place, word in enumerate(words[:-1]):
         if word in key and len(word) > 2 and words[place + 1] in message.nouns:
@@ -201,16 +201,6 @@ def _by_missing_name(message: Message) -> Reference | None:
     places = frozenset(range(named[0].first, end + 1))
     what = say("no_row_named", what=named[0].text)
     return None if message.besides(places) else Reference([], places, what)
-
-
-def _find(words: Sequence[str], phrase: Sequence[str]) -> set[int]:
-    """Return the positions of a phrase's words, or an empty set if the phrase does not occur."""
-    if not phrase or phrase[0] not in words:
-        return set()
-    for first in range(len(words) - len(phrase) + 1):
-        if [*words[first : first + len(phrase)]] == [*phrase]:
-            return set(range(first, first + len(phrase)))
-    return set()
 
 
 _WAYS: tuple[Callable[[Message], Reference | None], ...] = (

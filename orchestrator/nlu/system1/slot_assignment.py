@@ -23,7 +23,6 @@ from orchestrator.nlu.system1.extract.extractor import (
     find_takers,
     is_boolean,
     kinds_by_slot,
-    type_name,
 )
 from orchestrator.nlu.system1.extract.found import DATE, NAME, NUMBER, QUOTE, TIME, Candidate, Reading
 from orchestrator.nlu.system1.extract.gazetteer import LISTED
@@ -78,7 +77,7 @@ def read_cues(flows: Iterable[FlowSpec]) -> dict[str, set[str]]:
                 cues.setdefault(found["name"], set()).add(found["before"])
         for name, slot in flow.slots.items():
             own = cues.setdefault(name, set())
-            own |= _CUES_OF_TYPES.get(type_name(slot), frozenset())
+            own |= _CUES_OF_TYPES.get(slot.type, frozenset())
             own |= {"by"} if slot.type == "date" else set()
             own |= _UNTIL if slot.not_before is not None else set()
     return cues

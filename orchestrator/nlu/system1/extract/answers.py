@@ -15,15 +15,13 @@ from orchestrator.nlu.system1.extract.extractor import (
     LISTS,
     accepts_names,
     is_boolean,
-    is_free_text,
     kinds_of,
-    type_name,
 )
 from orchestrator.nlu.system1.extract.found import DATE, MONEY, NUMBER, TIME
 from orchestrator.nlu.system1.extract.gazetteer import Gazetteer, reading_of
 from orchestrator.nlu.system1.extract.numbers import find_numbers
 from orchestrator.nlu.system1.extract.times import in_part_of_day
-from orchestrator.nlu.text import Utterance, key_of, tokenize, word_set
+from orchestrator.nlu.text import Utterance, find_phrase, key_of, tokenize, word_set
 from orchestrator.saying import say
 from orchestrator.types import is_list
 
@@ -50,7 +48,7 @@ def core_of(text: str) -> str:
 
 def read_answer(utterance: Utterance, slot: SlotSpec, gazetteer: Gazetteer, today: date) -> Mention | None:
     """Interpret a message as a value for the requested slot, or return None if it can't be one."""
-    if is_free_text(slot):
+    if slot.is_free_text:
         return Mention(utterance.text, utterance.text) if utterance.words else None
     if is_boolean(slot):
         wanted = polarity(utterance.words)
@@ -63,7 +61,7 @@ def read_answer(utterance: Utterance, slot: SlotSpec, gazetteer: Gazetteer, toda
 
 
 def in_list(mention: Mention, slot: SlotSpec) -> Mention:
-    is_single = type_name(slot) in LISTS and mention.value is not None and not is_list(mention.value)
+    is_single = slot.type in LISTS and mention.value is not None and not is_list(mention.value)
     return replace(mention, value=[mention.value]) if is_single else mention
 
 
@@ -156,13 +154,12 @@ def find_booleans(utterance: Utterance, slots: Mapping[str, SlotSpec]) -> dict[s
     words = utterance.words
     for slot in slots.values():
         for phrase in cue_phrases(slot):
-            last = range(len(words) - len(phrase) + 1)
-            place = next((at for at in last if words[at : at + len(phrase)] == phrase), None)
-            if place is not None and not _is_asked_about(words, place):
+            places = find_phrase(words, phrase)
+            if places and not _is_asked_about(words, places.start):
                 is_wish = slot.synonyms.get(" ".join(phrase), "true").lower() != "false"
-                is_negated = not _NO.isdisjoint(words[max(0, place - _REACH) : place])
+                is_negated = not _NO.isdisjoint(words[max(0, places.start - _REACH) : places.start])
                 value = boolean_value(slot, is_wish != is_negated)
-                found[slot.name] = Mention(value, utterance.surface(place, place + len(phrase)))
+                found[slot.name] = Mention(value, utterance.surface(places.start, places.stop))
                 break
     return found
 

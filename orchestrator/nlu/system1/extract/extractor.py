@@ -22,6 +22,7 @@ from orchestrator.nlu.system1.extract.found import (
     TIME,
     Candidate,
     Found,
+    places_of,
 )
 from orchestrator.nlu.system1.extract.gazetteer import LISTED, Gazetteer, add_entities, entity_kind
 from orchestrator.nlu.system1.extract.names import (
@@ -57,11 +58,6 @@ _OPEN_TYPES = frozenset({"base", "group", "source", "target", "removal", "catego
 _BOOLEANS = frozenset({"true", "false"})
 
 
-def type_name(slot: SlotSpec) -> str:
-    """Return the slot's type in one spelling ("free text" and "free_text" are equal)."""
-    return slot.type.replace(" ", "_").lower()
-
-
 def value_kind(slot: str) -> str:
     """Return the value kind for the allowed values of the slot named `slot`."""
     return f"{LISTED}{slot}"
@@ -78,13 +74,9 @@ def pattern_kind(type_or_slot: str) -> str:
 
 def is_boolean(slot: SlotSpec) -> bool:
     """Return whether a slot is a yes-or-no slot, by its type or because it only allows true and false."""
-    return type_name(slot) == "boolean" or (
+    return slot.type == "boolean" or (
         bool(slot.values) and all(value.lower() in _BOOLEANS for value in slot.values)
     )
-
-
-def is_free_text(slot: SlotSpec) -> bool:
-    return type_name(slot) == "free_text"
 
 
 def kinds_of(slot: SlotSpec) -> tuple[str, ...]:
@@ -92,9 +84,9 @@ def kinds_of(slot: SlotSpec) -> tuple[str, ...]:
 
     An exact slot with a pattern has only the kind of its pattern.
     """
-    if slot.pattern and type_name(slot) == "exact":
+    if slot.pattern and slot.type == "exact":
         return (pattern_kind(slot.name),)
-    kinds = _kinds(type_name(slot), slot.name, slot.entity, slot.values, bool(slot.synonyms))
+    kinds = _kinds(slot.type, slot.name, slot.entity, slot.values, bool(slot.synonyms))
     return (*kinds, *_OPEN) if slot.open else kinds
 
 
@@ -242,9 +234,8 @@ class Extractor:
         taken: set[int] = set()
         kept: list[Candidate] = []
         for candidate in candidates:
-            tokens = range(candidate.first, candidate.last)
-            if taken.isdisjoint(tokens):
-                taken.update(tokens)
+            if taken.isdisjoint(candidate.places):
+                taken.update(candidate.places)
                 kept.append(candidate)
         kept.sort(key=lambda candidate: candidate.first)
         return kept
@@ -265,19 +256,8 @@ def _chief_kind(candidate: Candidate) -> str:
 
 def _without_chains(candidates: list[Candidate]) -> list[Candidate]:
     """Remove unlisted names that consist of known names: "Oslo Barcelona" is not a place."""
-    known = {
-        place
-        for candidate in candidates
-        if candidate.kind.startswith("entity:")
-        for place in range(candidate.first, candidate.last)
-    }
-    if not known:
-        return candidates
-    return [
-        candidate
-        for candidate in candidates
-        if candidate.kind != NAME or not known.issuperset(range(candidate.first, candidate.last))
-    ]
+    known = places_of(one for one in candidates if one.kind.startswith("entity:"))
+    return [one for one in candidates if one.kind != NAME or not known.issuperset(one.places)]
 
 
 def _add_values(gazetteer: Gazetteer, slot: SlotSpec) -> None:

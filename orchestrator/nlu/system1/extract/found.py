@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -36,6 +37,15 @@ class Candidate:
     kind: str
     text: str
     readings: dict[str, Reading] = field(default_factory=dict[str, Reading])
+
+    @property
+    def places(self) -> range:
+        return range(self.first, self.last)
+
+
+def places_of(candidates: Iterable[Candidate]) -> set[int]:
+    """Return the indexes of all tokens in `candidates`."""
+    return {place for candidate in candidates for place in candidate.places}
 
 
 DATE = "date"

@@ -8,7 +8,7 @@ from importlib.resources import files
 from itertools import count, cycle
 
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
-from orchestrator.nlu.system1.extract.extractor import is_boolean, is_free_text, kinds_of
+from orchestrator.nlu.system1.extract.extractor import is_boolean, kinds_of
 from orchestrator.nlu.system1.extract.found import CODE, DATE, MONEY, NAME, NUMBER, QUOTE, TIME
 from orchestrator.nlu.system1.extract.gazetteer import Gazetteer
 
@@ -47,7 +47,7 @@ def sample_values(slot: SlotSpec, gazetteer: Gazetteer) -> Sequence[str]:
             ]
     if is_boolean(slot):
         return ("yes", "no")
-    return ("please call me back",) if is_free_text(slot) else _SAMPLES[NAME]
+    return ("please call me back",) if slot.is_free_text else _SAMPLES[NAME]
 
 
 def fill(template: str, samples: Mapping[str, Sequence[str]], turn: int) -> str:
@@ -77,7 +77,7 @@ def flow_examples(flow: FlowSpec, gazetteer: Gazetteer) -> Iterator[Example]:
 def typical_values(flows: Iterable[FlowSpec], gazetteer: Gazetteer) -> list[str]:
     """Return a few sample values for the domain's slots, for use in the universal examples."""
     slots = [slot for flow in flows for slot in flow.slots.values()]
-    usual = [slot for slot in slots if not (is_boolean(slot) or is_free_text(slot))]
+    usual = [slot for slot in slots if not (is_boolean(slot) or slot.is_free_text)]
     return list(dict.fromkeys(text for slot in usual for text in list(sample_values(slot, gazetteer))[:2]))
 
 
