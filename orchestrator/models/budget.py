@@ -7,7 +7,7 @@ counters in a store.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TypeAlias
 
 from orchestrator.errors import BudgetExceeded
 from orchestrator.ports.language_model import ChatRequest, Usage
@@ -24,20 +24,8 @@ SESSION_S = 30 * DAY_S
 _NOTHING = Spent()
 
 
-class Tariff(Protocol):
-    def of(self, usage: Usage) -> Spent:
-        """Return the total tokens in `usage` and their cost."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class ListPrice:
-    """A provider's list price. `cost`: returns the cost of a usage, in US dollars."""
-
-    cost: Callable[[Usage], float]
-
-    def of(self, usage: Usage) -> Spent:
-        return Spent(usage.total_tokens, round(self.cost(usage) * MICROS))
+Tariff: TypeAlias = Callable[[Usage], Spent]
+"""A function that returns the total tokens in a usage and their cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +142,7 @@ class Budgets:
         If a session has no user, the user limit applies to the session. Raises Unavailable if the store does
         not respond.
         """
-        worst = price.of(worst_usage(request))
+        worst = price(worst_usage(request))
         check("call", self._limits.call, worst)
         check("turn", self._limits.turn, turn.spent.plus(worst))
         turn.add(worst)

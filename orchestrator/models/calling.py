@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from tenacity import AsyncRetrying
 
@@ -24,8 +25,8 @@ from orchestrator.errors import (
 )
 from orchestrator.models.breaker import Breaker, BreakerBoard
 from orchestrator.models.budget import (
+    MICROS,
     Budgets,
-    ListPrice,
     Spending,
     Tariff,
     completion_tokens,
@@ -332,13 +333,13 @@ class ModelCaller:
             raise
 
     def _tariff(self, choice: ModelChoice) -> Tariff:
-        model = self._models[choice.provider]
-        return self._config.prices.get(choice.model) or ListPrice(
-            lambda usage: model.list_price(choice.model, usage)
-        )
+        if (price := self._config.prices.get(choice.model)) is not None:
+            return price.of
+        list_price: Callable[[Usage], float] = partial(self._models[choice.provider].list_price, choice.model)
+        return lambda usage: Spent(usage.total_tokens, round(list_price(usage) * MICROS))
 
     def _breaker(self, choice: ModelChoice) -> Breaker:
-        return self._board.of(self._models[choice.provider].endpoint, choice.model)
+        return self._board.of(*self._key(choice))
 
     @asynccontextmanager
     async def _paid(
@@ -361,7 +362,7 @@ class ModelCaller:
         try:
             yield payment
         finally:
-            actual = Spent() if payment.usage is None else tariff.of(payment.usage)
+            actual = Spent() if payment.usage is None else tariff(payment.usage)
             if payment.usage is not None:
                 log.count(payment.usage, actual)
             try:

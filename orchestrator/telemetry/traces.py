@@ -212,19 +212,16 @@ class Phases:
 
     def __enter__(self) -> Self:
         self._span = span(self.name)
-        if self._span is not _NOTHING:
-            self._span.__enter__()
+        self._span.__enter__()
         self._began = time.perf_counter()
         return self
 
     def enter(self, name: str) -> None:
         now = time.perf_counter()
         PHASE_SECONDS.labels(self.name).observe(now - self._began)
-        if self._span is not _NOTHING:
-            self._span.__exit__(None, None, None)
+        self._span.__exit__(None, None, None)
         self.name, self._began, self._span = name, now, span(name)
-        if self._span is not _NOTHING:
-            self._span.__enter__()
+        self._span.__enter__()
 
     def __exit__(
         self,
@@ -233,5 +230,4 @@ class Phases:
         traceback: TracebackType | None,
     ) -> None:
         PHASE_SECONDS.labels(self.name).observe(time.perf_counter() - self._began)
-        if self._span is not _NOTHING:
-            self._span.__exit__(kind, error, traceback)
+        self._span.__exit__(kind, error, traceback)

@@ -7,11 +7,12 @@ import asyncio
 import hashlib
 import math
 import random
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import orjson
 
@@ -103,14 +104,18 @@ class CallSetting:
     orphans: OrphanedCalls
 
 
-class Middleware(Protocol):
-    def wants(self, spec: ToolSpec) -> bool:
-        """Return whether this middleware applies to the tool."""
-        ...
+class Middleware(ABC):
+    def __init__(self, setting: CallSetting) -> None:
+        self._setting = setting
 
+    def wants(self, spec: ToolSpec) -> bool:
+        """Return whether this middleware applies to the tool. Default: to every tool."""
+        del spec
+        return True
+
+    @abstractmethod
     async def __call__(self, request: ToolRequest, inner: Handler) -> ToolAnswer:
         """Answer the request, usually through `inner`."""
-        ...
 
 
 def wrap_calls(transport: Handler, setting: CallSetting, tools: Iterable[ToolSpec]) -> dict[ToolId, Handler]:
@@ -126,7 +131,7 @@ def wrap_calls(transport: Handler, setting: CallSetting, tools: Iterable[ToolSpe
     return handlers
 
 
-class Cache:
+class Cache(Middleware):
     """A cache that keeps successful results from tools without side effects for `cache_ttl_ms` milliseconds.
 
     Results are cached per tenant and, for tools with private data, per user. Private data without a user is
@@ -134,8 +139,8 @@ class Cache:
     """
 
     def __init__(self, setting: CallSetting) -> None:
+        super().__init__(setting)
         self._cache = setting.ports.cache
-        self._domain_name = setting.domain_name
         self._store = SharedStore("tool cache", "results are not cached")
 
     def wants(self, spec: ToolSpec) -> bool:
@@ -160,18 +165,15 @@ class Cache:
         user = call.user_id if spec.accesses_private_data else None
         parts = [call.tenant_id, user, request.tool.fingerprint, request.arguments]
         digest = hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
-        return f"{self._domain_name}:{spec.tool_id}:{digest}"
+        return f"{self._setting.domain_name}:{spec.tool_id}:{digest}"
 
 
 async def _nothing() -> None:
     return None
 
 
-class Retry:
+class Retry(Middleware):
     """Retries for calls to idempotent tools after transient errors, with exponential backoff and jitter."""
-
-    def __init__(self, setting: CallSetting) -> None:
-        self._resilience = setting.config.resilience
 
     def wants(self, spec: ToolSpec) -> bool:
         return spec.idempotent and spec.max_retries > 0
@@ -182,24 +184,25 @@ class Retry:
             if not (isinstance(outcome, ToolError) and outcome.retryable):
                 break
             pause_s = self._pause_s(number, outcome.retry_after_s)
-            if pause_s > self._resilience.backoff_max_s:
+            if pause_s > self._setting.config.resilience.backoff_max_s:
                 break
             await asyncio.sleep(pause_s)
             outcome = await inner(request)
         return outcome
 
     def _pause_s(self, number: int, asked_for_s: float | None) -> float:
-        longest = min(self._resilience.backoff_base_s * 2**number, self._resilience.backoff_max_s)
+        resilience = self._setting.config.resilience
+        longest = min(resilience.backoff_base_s * 2**number, resilience.backoff_max_s)
         return max(random.uniform(0, longest), asked_for_s or 0.0)
 
 
-class RateLimit:
+class RateLimit(Middleware):
     """A limit of `rate_limit_rpm` attempts per minute per tool, shared by all workers if a shared store exists."""
 
     def __init__(self, setting: CallSetting) -> None:
+        super().__init__(setting)
         self._limits = setting.ports.limits
         self._own = InProcessRateLimits()
-        self._domain_name = setting.domain_name
         self._store = SharedStore("rate limits", "each process counts separately")
 
     def wants(self, spec: ToolSpec) -> bool:
@@ -208,7 +211,7 @@ class RateLimit:
     async def __call__(self, request: ToolRequest, inner: Handler) -> ToolAnswer:
         rpm = request.spec.rate_limit_rpm
         assert rpm is not None
-        key = f"{self._domain_name}:{request.spec.tool_id}"
+        key = f"{self._setting.domain_name}:{request.spec.tool_id}"
         wait_s = await self._store.ask(
             lambda: self._limits.take(key, per_minute=rpm),
             lambda: self._own.take(key, per_minute=rpm),
@@ -223,22 +226,15 @@ class RateLimit:
         )
 
 
-class TimeOut:
+class TimeOut(Middleware):
     """A timeout of `timeout_ms` milliseconds per attempt, even for work that ignores cancellation.
 
     A tool with too many orphaned calls is not called.
     """
 
-    def __init__(self, setting: CallSetting) -> None:
-        self._orphans = setting.orphans
-
-    def wants(self, spec: ToolSpec) -> bool:
-        del spec
-        return True
-
     async def __call__(self, request: ToolRequest, inner: Handler) -> ToolAnswer:
         spec = request.spec
-        if self._orphans.too_many(spec.tool_id):
+        if self._setting.orphans.too_many(spec.tool_id):
             return ToolError(FailureCategory.TIMEOUT, say("tool_not_responding", tool=spec.name))
         future = asyncio.create_task(inner(request))
         try:
@@ -254,18 +250,11 @@ class TimeOut:
     def _abandon(self, tool_id: ToolId, future: asyncio.Future[ToolAnswer]) -> None:
         """Cancel a call. If its work continues anyway, count the call as orphaned."""
         future.cancel()
-        self._orphans.add(tool_id, future)
+        self._setting.orphans.add(tool_id, future)
 
 
-class OutputCheck:
+class OutputCheck(Middleware):
     """A check that rejects results that are not JSON, do not match their schema or are too large to store (PX-8)."""
-
-    def __init__(self, setting: CallSetting) -> None:
-        self._max_bytes = setting.config.network.max_output_bytes
-
-    def wants(self, spec: ToolSpec) -> bool:
-        del spec
-        return True
 
     async def __call__(self, request: ToolRequest, inner: Handler) -> ToolAnswer:
         outcome = await inner(request)
@@ -279,9 +268,10 @@ class OutputCheck:
         return ToolError(FailureCategory.SERVER_ERROR, message, undecided=True)
 
     def _find_mistake(self, tool: Tool, data: JsonObject) -> str | None:
+        most = self._setting.config.network.max_output_bytes
         longest = max([len(value) for value in data.values() if type(value) is str], default=0)
-        if longest > self._max_bytes:  # the size of a text is known without serialization
-            return f"The output has at least {longest} bytes; the limit is {self._max_bytes}."
+        if longest > most:  # the size of a text is known without serialization
+            return f"The output has at least {longest} bytes; the limit is {most}."
         try:
             written = orjson.dumps(data)
         except TypeError as error:
@@ -289,8 +279,8 @@ class OutputCheck:
         size = len(written)
         if holds_nul(written):
             return "The output contains a NUL character, which can't be stored."
-        if size > self._max_bytes:
-            return f"The output has {size} bytes; the limit is {self._max_bytes}."
+        if size > most:
+            return f"The output has {size} bytes; the limit is {most}."
         return tool.check_output(data)
 
 

@@ -11,14 +11,13 @@ from typing import Any
 from orchestrator.dialogue.flow import make_flow_class
 from orchestrator.dialogue.slots import SLOT_TYPES
 from orchestrator.dialogue.specification import Family, FlowSpec
-from orchestrator.domain.compile.acts import compile_acts
 from orchestrator.domain.compile.entities import (
     CompiledTypes,
     compile_answers,
     compile_entities,
     compile_slot_types,
 )
-from orchestrator.domain.compile.flows import Vocabulary, compile_flows
+from orchestrator.domain.compile.flows import Vocabulary, compile_acts, compile_flows
 from orchestrator.domain.compile.problems import Problems, SourceFile
 from orchestrator.domain.compile.skills import SkillSource, compile_skills
 from orchestrator.domain.compile.templates import check_templates

@@ -111,7 +111,8 @@ def compile_slot_types(
 ) -> CompiledTypes:
     """Return the universal types, the declared types, and the library types that slots use."""
     own = {name: _compile(name, entry, services, file, problems) for name, entry in entries.items()}
-    borrowed = sorted(_types_in_use(flows) & (set(LIBRARY_TYPES) - set(own)))
+    used = {slot.type for flow in flows.values() for slot in flow.slots.values()}
+    borrowed = [name for name in sorted(LIBRARY_TYPES) if name in used and name not in own]
     if len(own) + len(borrowed) > MAX_OWN_TYPES:
         names = ", ".join([*own, *borrowed])
         message = (
@@ -119,17 +120,10 @@ def compile_slot_types(
         )
         problems.add(file, ("slot_types",), message)
     taken = [kind for kind in own.values() if kind is not None][:MAX_OWN_TYPES]
-    types = SlotTypes({**UNIVERSAL_TYPES, **{kind.name: kind for kind in (*_library(borrowed), *taken)}})
+    library = [LIBRARY_TYPES[name] for name in borrowed]
+    types = SlotTypes({**UNIVERSAL_TYPES, **{kind.name: kind for kind in (*library, *taken)}})
     patterns = {name: re.compile(entry.pattern) for name, entry in entries.items() if entry.pattern}
     return CompiledTypes(types, patterns)
-
-
-def _types_in_use(flows: Mapping[str, FlowEntry]) -> set[str]:
-    return {slot.type for flow in flows.values() for slot in flow.slots.values() if slot.type is not None}
-
-
-def _library(names: Iterable[str]) -> list[SlotType]:
-    return [LIBRARY_TYPES[name] for name in names]
 
 
 def _compile(

@@ -17,7 +17,16 @@ from orchestrator.dialogue.specification import (
     SlotSpec,
     ToolUse,
 )
-from orchestrator.domain.acts import MOST_OF_FLOW, Act, count_shared, propose_dax, read_acts, write_dax
+from orchestrator.domain.acts import (
+    DIGITS,
+    MOST_OF_FLOW,
+    SHARED,
+    Act,
+    count_shared,
+    propose_dax,
+    read_acts,
+    write_dax,
+)
 from orchestrator.domain.compile.problems import Path, Problems, SourceFile, suggest
 from orchestrator.domain.compile.recipes import RecipeCheck
 from orchestrator.domain.compile.tools import input_names, required_names
@@ -71,6 +80,21 @@ def compile_flows(
         recipe = RecipeCheck(dact, entry, entries, vocabulary.intents, file, problems).compile()
         specs[Dact(dact)] = check.specify(daxes[dact], recipe)
     return {dact: add_edges(spec, specs.values(), vocabulary.tools) for dact, spec in specs.items()}
+
+
+def compile_acts(declared: Mapping[str, str], file: SourceFile, problems: Problems) -> Mapping[str, Act]:
+    """Return the declared acts by digit. Default: the shared acts."""
+    words = {act.name: act.words for act in SHARED.values()}
+    acts: dict[str, Act] = {}
+    for name, written in declared.items():
+        digit = written.upper()
+        if len(digit) != 1 or digit not in DIGITS:
+            problems.add(file, ("acts", name), f"should be one hexadecimal digit (it is {written!r})")
+        elif digit in acts:
+            problems.add(file, ("acts", name), f"{digit!r} is already assigned to {acts[digit].name}")
+        else:
+            acts[digit] = Act(name, words.get(name, frozenset()))
+    return dict(sorted(acts.items())) or SHARED
 
 
 def check_dax(

@@ -22,7 +22,7 @@ from orchestrator.ports.spending import Spent
 from orchestrator.types import SessionId, TenantId, TurnId, UserId
 
 ONE, OTHER = SessionId("session_one"), SessionId("session_other")
-PRICE = Price(per_million_prompt=2.0, per_million_completion=8.0)
+PRICE = Price(per_million_prompt=2.0, per_million_completion=8.0).of
 
 
 class Clock:
@@ -64,7 +64,7 @@ async def test_a_call_over_its_own_limit_is_refused_by_name():
 
 
 async def test_cost_is_limited_as_tokens_are():
-    worst = PRICE.of(worst_usage(make_request()))
+    worst = PRICE(worst_usage(make_request()))
     budgets, _ = make_budgets(call=Limit(cost_micros=worst.cost_micros - 1))
 
     with pytest.raises(BudgetExceeded, match="micro-dollars"):
@@ -72,7 +72,7 @@ async def test_cost_is_limited_as_tokens_are():
 
 
 def test_a_price_per_million_counts_in_millionths():
-    assert PRICE.of(Usage(1_000_000, 500_000)) == Spent(1_500_000, 6_000_000)
+    assert PRICE(Usage(1_000_000, 500_000)) == Spent(1_500_000, 6_000_000)
 
 
 async def test_calls_side_by_side_share_what_is_left_of_a_turn():
