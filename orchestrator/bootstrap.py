@@ -294,12 +294,6 @@ def make_services(loaded: LoadedDomain, ports: Ports) -> Services:
     )
 
 
-def trained_models(settings: Settings) -> TrainedFiles | None:
-    """Return the store of trained classifiers, or None if no folder is configured."""
-    folder = settings.trained_folder
-    return None if folder is None else TrainedFiles(folder)
-
-
 def build_agent(name: str, ports: Ports) -> TurnAgent:
     """Build a domain's agent with this process's stores. Raises ConfigurationError with all problems."""
     # These imports make up a fifth of all imports, and most processes don't build an agent.
@@ -308,7 +302,7 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
     from orchestrator.nlu.system1 import System1  # noqa: PLC0415
 
     loaded = load_domain(ports.domains.place(name))
-    domain = loaded.domain
+    domain, folder = loaded.domain, ports.settings.trained_folder
     transports = Transports(domain)
     ports.closing.push_async_callback(transports.close)
     later = LaterResults(ports.stores.scheduled, ports.settings.public_url)
@@ -319,7 +313,7 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
         make_services(loaded, ports),
         tool_ports=tool_ports,
         engineer=ports.models.engineer(domain.config),
-        system1=System1.for_domain(domain, trained_models(ports.settings)),
+        system1=System1.for_domain(domain, None if folder is None else TrainedFiles(folder)),
         ports=AgentPorts(
             gather=RunsContextGathering(ports.stores.runs, ports.messages.send_runs),
             summary_refresh=ports.summary_refresh,

@@ -19,7 +19,8 @@ from orchestrator.dialogue.tables import ShownTable
 from orchestrator.dialogue.understanding import Understanding
 from orchestrator.domain.model import Domain
 from orchestrator.domain.registry import Registry
-from orchestrator.memory.notes import Notes, Preferences
+from orchestrator.memory.notes import SessionNotes
+from orchestrator.memory.user_memory import UserPreferences
 from orchestrator.models.calling import CallContext
 from orchestrator.ports.memory.documents import ContextSearch, Passage
 from orchestrator.ports.turns import LiveEvents
@@ -72,10 +73,10 @@ class Recall:
         can_gather: True if background flows can gather more context (PX-16).
     """
 
-    notes: Notes
+    notes: SessionNotes
     recent_turns: ValueFinder | None = None
     document_finder: SourcedFinder | None = None
-    preferences: Preferences | None = None
+    preferences: UserPreferences | None = None
     documents: ContextSearch | None = None
     can_gather: bool = False
 
@@ -87,9 +88,6 @@ class ToolUsed:
     tool_id: ToolId
     arguments: JsonObject
     status: str
-
-    def serialize(self) -> JsonObject:
-        return {"tool_id": self.tool_id, "arguments": self.arguments, "status": self.status}
 
 
 @dataclass(slots=True)

@@ -22,29 +22,27 @@ class Act:
     words: frozenset[str] = frozenset()
 
 
-def _act(name: str, words: str = "") -> Act:
-    return Act(name, frozenset(words.split()))
-
-
+_WORDS = {
+    "talk": "greet chat tell say",
+    "find": "search look list show check get ask answer query see where which what track read open",
+    "compare": "advise recommend suggest rank best",
+    "plan": "organize arrange",
+    "create": "book make order buy register new draw reserve apply start rent borrow lend",
+    "change": "modify move update edit rename reschedule extend renew set",
+    "remove": "cancel delete drop forget stop clear return",
+    "add": "append attach insert put include extra",
+    "choose": "select pick seat",
+    "schedule": "remind watch later reminder alarm notify",
+    "remember": "save store keep note record recall preference preferences",
+    "pay": "refund charge transfer donate donation invoice price",
+    "send": "mail email report share export post deliver",
+    "compute": "count calculate chart sum average convert",
+    "approve": "confirm accept sign authorize",
+    "maintain": "tidy clean summarize promote distil embed",
+}
 SHARED: Mapping[str, Act] = {
-    "0": _act("talk", "greet chat tell say"),
-    "1": _act(
-        "find", "search look list show check get ask answer query see where which what track read open"
-    ),
-    "2": _act("compare", "advise recommend suggest rank best"),
-    "3": _act("plan", "organize arrange"),
-    "4": _act("create", "book make order buy register new draw reserve apply start rent borrow lend"),
-    "5": _act("change", "modify move update edit rename reschedule extend renew set"),
-    "6": _act("remove", "cancel delete drop forget stop clear return"),
-    "7": _act("add", "append attach insert put include extra"),
-    "8": _act("choose", "select pick seat"),
-    "9": _act("schedule", "remind watch later reminder alarm notify"),
-    "A": _act("remember", "save store keep note record recall preference preferences"),
-    "B": _act("pay", "refund charge transfer donate donation invoice price"),
-    "C": _act("send", "mail email report share export post deliver"),
-    "D": _act("compute", "count calculate chart sum average convert"),
-    "E": _act("approve", "confirm accept sign authorize"),
-    "F": _act("maintain", "tidy clean summarize promote distil embed"),
+    digit: Act(name, frozenset(words.split()))
+    for digit, (name, words) in zip(DIGITS, _WORDS.items(), strict=True)
 }
 """Acts by digit, for domains that don't declare acts."""
 
@@ -71,16 +69,16 @@ def propose_dax(
     found: list[str] = []
     for words in ([*name], [*description]):
         for word in words:
-            found += [digit for digit, act in acts.items() if digit not in found and _names(act, word)]
+            found += [
+                digit
+                for digit, act in acts.items()
+                if digit not in found and (word == act.name or word in act.words)
+            ]
     if not found:
         names = {act.name: digit for digit, act in acts.items()}
         found = [names.get(_OF_FAMILY[family], next(iter(acts)))]
     named = sorted(found[:MOST_OF_FLOW], key="0".__eq__)  # a leading zero would not count as an act
     return write_dax("".join(named))
-
-
-def _names(act: Act, word: str) -> bool:
-    return word == act.name or word in act.words
 
 
 def write_dax(digits: str) -> str:

@@ -99,12 +99,8 @@ class BusinessContext:
     """A `ContextSearch` over the document store."""
 
     def __init__(self, documents: DocumentStore, embedder: Embedder) -> None:
-        self._documents = documents
+        self.documents = documents
         self.embedder = embedder
-
-    @property
-    def documents(self) -> DocumentStore:
-        return self._documents
 
     @property
     def space(self) -> str:
@@ -117,7 +113,7 @@ class BusinessContext:
             return []
         embedded = await self.embedder.embed([asked])
         (vector,) = embedded.vectors
-        candidates = await self._documents.candidates(owned, space=embedded.space, vector=vector, terms=terms)
+        candidates = await self.documents.candidates(owned, space=embedded.space, vector=vector, terms=terms)
         return rank(terms, candidates, limit=limit)
 
     async def embed(self, tenant_id: TenantId, document_id: str) -> int | None:
@@ -126,7 +122,7 @@ class BusinessContext:
         Return None if the document was changed or deleted before the chunks were stored. Raises NotFound,
         Unavailable or ModelUnavailable.
         """
-        document = await self._documents.fetch(tenant_id, document_id)
+        document = await self.documents.fetch(tenant_id, document_id)
         title = document.record.title
         texts = cut(document.text)[:MOST_CHUNKS]
         shown = [f"{title}\n{text}" if title else text for text in texts]
@@ -141,7 +137,7 @@ class BusinessContext:
             Chunk(position, text, find_terms(whole), vector)
             for position, (text, whole, vector) in enumerate(zip(texts, shown, vectors, strict=True))
         ]
-        kept = await self._documents.set_chunks(tenant_id, document_id, document.digest, space, chunks)
+        kept = await self.documents.set_chunks(tenant_id, document_id, document.digest, space, chunks)
         return len(chunks) if kept else None
 
 

@@ -1,25 +1,21 @@
 """Session notes for tasks: short texts with the labels of their sources.
 
-`FlowNotes` stores notes in the working state, with the flows that wrote them. `SharedNotes` also reads the
-scratchpad, which contains notes from background flows and removed flows. The commit adds a turn's new notes
-to the scratchpad.
+Notes are stored in the working state, with the flows that wrote them. The scratchpad also contains notes from
+background flows and removed flows. The commit adds a turn's new notes to the scratchpad.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.errors import Unavailable
-from orchestrator.ports.memory.preferences import Preference
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind, Scratchpad
 from orchestrator.telemetry import get_logger
-from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
+from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TenantId, TurnId
 
 LONGEST = 500
 """Maximum length of a note, in characters."""
@@ -66,74 +62,47 @@ class Note:
         return cls(body["text"], body["about"], body["turn"], tuple(body["labels"]), kind)
 
 
-class Notes(Protocol):
-    async def read(self, limit: int) -> list[Note]:
-        """Return at most `limit` of the session's latest notes, oldest first."""
-        ...
-
-    async def write(self, flow: BaseFlow, note: Note) -> None:
-        """Add a note to a flow, evicting the flow's oldest note if necessary."""
-        ...
-
-
-class Preferences(Protocol):
-    async def rules(self, flow: BaseFlow, slots: Iterable[SlotSpec]) -> dict[str, Preference]:
-        """Return the remembered rules for slots (PX-4), by slot name."""
-        ...
-
-    async def find(self, words: str) -> list[Preference]:
-        """Return the user's preferences, ordered by relevance to `words`."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
-class FlowNotes:
-    """Notes in the working state, which exist as long as the flows that wrote them."""
+class SessionNotes:
+    """Notes in the working state, which exist as long as the flows that wrote them, and in the scratchpad.
 
-    state: DialogueState
-
-    async def read(self, limit: int) -> list[Note]:
-        flows = [*self.state.completed, *self.state.stack.flows]
-        found = [Note.from_dict(body) for flow in flows for body in flow.progress.scratchpad]
-        return sorted(found, key=lambda note: note.turn)[-limit:] if limit else []
-
-    async def write(self, flow: BaseFlow, note: Note) -> None:
-        """Add a note, unless the flow already has a note with this text."""
-        kept = flow.progress.scratchpad
-        body = note.serialize() | {"text": note.text[:LONGEST]}
-        if all(entry["text"] != body["text"] for entry in kept):
-            flow.progress.keep([*kept, body][-KEPT_PER_FLOW:])
-
-
-@dataclass(frozen=True, slots=True)
-class SharedNotes:
-    """Notes in the working state and in the scratchpad, which workers and background flows share.
-
-    If the scratchpad is unavailable, only notes in the working state are returned.
+    `pad`: the scratchpad of `session_id`, which workers and background flows share, or None if there is none. If
+    the scratchpad is unavailable, only notes in the working state are returned.
     """
 
-    own: FlowNotes
-    pad: Scratchpad
-    tenant_id: TenantId
-    session_id: SessionId
+    state: DialogueState
+    pad: Scratchpad | None = None
+    tenant_id: TenantId = DEFAULT_TENANT
+    session_id: SessionId | None = None
 
     async def read(self, limit: int) -> list[Note]:
-        own = await self.own.read(limit)
+        """Return at most `limit` of the session's latest notes, oldest first."""
+        flows = [*self.state.completed, *self.state.stack.flows]
+        found = [Note.from_dict(body) for flow in flows for body in flow.progress.scratchpad]
+        own = sorted(found, key=lambda note: note.turn)[-limit:] if limit else []
         known = {note.text for note in own}
-        try:
-            entries = await self.pad.read(self.tenant_id, self.session_id, kinds=_SHOWN)
-        except Unavailable as error:
-            _log.warning("Could not read the scratchpad.", session=self.session_id, error=error)
-            return own
         shared = [
-            Note(entry.text, entry.flow, 0, entry.labels, NoteKind.FINDING)
-            for entry in sorted(entries, key=lambda entry: entry.at)
+            Note(entry.text, entry.flow, 0, entry.labels)
+            for entry in sorted(await self._shared(), key=lambda entry: entry.at)
             if entry.text and entry.text not in known
         ]
         return [*shared, *own][-limit:] if limit else []
 
+    async def _shared(self) -> Collection[Entry]:
+        if self.pad is None or self.session_id is None:
+            return ()
+        try:
+            return await self.pad.read(self.tenant_id, self.session_id, kinds=_SHOWN)
+        except Unavailable as error:
+            _log.warning("Could not read the scratchpad.", session=self.session_id, error=error)
+            return ()
+
     async def write(self, flow: BaseFlow, note: Note) -> None:
-        await self.own.write(flow, note)
+        """Add a note to a flow, evicting its oldest note if necessary, unless the flow already has this text."""
+        kept = flow.progress.scratchpad
+        body = note.serialize() | {"text": note.text[:LONGEST]}
+        if all(entry["text"] != body["text"] for entry in kept):
+            flow.progress.keep([*kept, body][-KEPT_PER_FLOW:])
 
 
 def drop_old_notes(state: DialogueState) -> None:

@@ -37,6 +37,9 @@ def split_words(text: str) -> list[str]:
 
 
 def fold(text: str) -> str:
+    """Return the text in lower case without accents, for comparing words and names."""
+    if text.isascii():
+        return text.lower()
     plain = unicodedata.normalize("NFKD", text.casefold())
     return "".join(letter for letter in plain if not unicodedata.combining(letter))
 

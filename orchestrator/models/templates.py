@@ -94,7 +94,9 @@ class Prompt:
             text = self.template.render({name: variables[name] for name in self.settings})
         except TemplateError as error:
             raise PromptVariablesWrong(f"Prompt {self.id} cannot be rendered: {error}") from error
-        messages = [ChatMessage(ChatRole.SYSTEM, f"{text.strip()}\n\n{self._data_rule()}".strip())]
+        messages = [
+            ChatMessage(ChatRole.SYSTEM, f"{text.strip()}\n\n{DATA_RULE if self.data else ''}".strip())
+        ]
         if self.data:
             data = {name: variables[name] for name in self.data}
             messages.append(ChatMessage(ChatRole.USER, encode_data(data)))
@@ -106,9 +108,6 @@ class Prompt:
             missing = ", ".join(sorted(declared - variables.keys())) or "none"
             unknown = ", ".join(sorted(variables.keys() - declared)) or "none"
             raise PromptVariablesWrong(f"Prompt {self.id}: missing variables: {missing}; unknown: {unknown}.")
-
-    def _data_rule(self) -> str:
-        return DATA_RULE if self.data else ""
 
 
 class PromptRegistry:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from orchestrator.domain.schema import LexiconFile
+from orchestrator.memory.tokenizer import fold
 
 _TOKEN = re.compile(r"['’]s\b|\w+(?=['’]s\b)|\w+(?:['’]\w+)*|[^\w\s]")
 _INVISIBLE = re.compile(
@@ -54,14 +55,6 @@ def clean(text: str) -> str:
     return _SPACES.sub(" ", _INVISIBLE.sub("", text)).strip()
 
 
-def fold(text: str) -> str:
-    """Return the text in lower case without accents, for comparing names."""
-    if text.isascii():
-        return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(char for char in decomposed if not unicodedata.combining(char)) or text
-
-
 def tokenize(text: str) -> Utterance:
     """Split a cleaned text into tokens: words with inner apostrophes, `'s`, and punctuation marks."""
     spans = [match.span() for match in _TOKEN.finditer(text)]
@@ -69,7 +62,7 @@ def tokenize(text: str) -> Utterance:
         small = text.lower()
         words = [small[start:end] for start, end in spans]
     else:
-        words = [fold(text[start:end]) for start, end in spans]
+        words = [fold(text[start:end]) or text[start:end] for start, end in spans]
     starts, ends = map(list, zip(*spans, strict=True)) if spans else ([], [])
     return Utterance(text, words, starts, ends)
 

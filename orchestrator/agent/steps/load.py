@@ -19,7 +19,7 @@ from orchestrator.dialogue.storage.serialization import rebuild
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.domain.locales import ENGLISH, forms_for, forms_in_use
 from orchestrator.errors import Unavailable
-from orchestrator.memory.notes import FlowNotes, SharedNotes
+from orchestrator.memory.notes import SessionNotes
 from orchestrator.memory.tokenizer import share_of
 from orchestrator.memory.user_memory import UserPreferences, assumable, owner_of
 from orchestrator.models.calling import CallContext
@@ -180,11 +180,11 @@ def _local_time(now: float, zone: str) -> float:
 
 
 def _recall(ids: TurnIds, state: DialogueState, modules: Modules) -> Recall:
-    memory, can_gather, own = modules.ports.memory, modules.ports.gather is not None, FlowNotes(state)
+    memory, can_gather = modules.ports.memory, modules.ports.gather is not None
     if memory is None:
-        return Recall(own, can_gather=can_gather)
+        return Recall(SessionNotes(state), can_gather=can_gather)
     return Recall(
-        SharedNotes(own, memory.scratchpad, ids.tenant_id, ids.session_id),
+        SessionNotes(state, memory.scratchpad, ids.tenant_id, ids.session_id),
         None,
         None,
         known_preferences(ids, state, memory.preferences, modules.remembering),

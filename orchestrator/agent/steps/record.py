@@ -26,7 +26,7 @@ from orchestrator.turns.event import Event
 from orchestrator.turns.lease import AGENT, FrameRecord, OutboxEntry, TurnCommit, Utterance
 from orchestrator.turns.plan import PlanRecord
 from orchestrator.turns.turn import TurnInput, TurnKind, TurnStatus
-from orchestrator.types import JsonObject
+from orchestrator.types import JsonObject, as_json
 
 
 def make_result(turn: RunningTurn, answer: Answer, reply: str, flags: JsonObject) -> JsonObject:
@@ -43,7 +43,7 @@ def make_result(turn: RunningTurn, answer: Answer, reply: str, flags: JsonObject
         "reply": reply,
         "flows": [_show_flow(flow) for flow in state.stack.flows],
         "completed": [flow.dact for flow in context.changes.completed],
-        "tools": [tool.serialize() for tool in context.log.tools],
+        "tools": [as_json(tool) for tool in context.log.tools],
         "earlier_frames": answer.frames[:-1],
         "frame": frame,
         "actions": answer.actions,

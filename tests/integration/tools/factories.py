@@ -15,7 +15,7 @@ from orchestrator.domain.model import Domain, Implementation, ToolSpec
 from orchestrator.domain.registry import Registry
 from orchestrator.domain.services import ToolCall
 from orchestrator.domain.tool_schema import HttpEntry, McpEntry
-from orchestrator.memory.notes import FlowNotes
+from orchestrator.memory.notes import SessionNotes
 from orchestrator.models.calling import CallContext
 from orchestrator.telemetry import drop_signal
 from orchestrator.tools.middleware import ToolPorts
@@ -163,7 +163,7 @@ def make_context(
         deadline=1_800_000_060.0,
         journal=Journal(TurnId(turn)),  # type: ignore[arg-type]
         call=CallContext(session_id=session_id, turn_id=TurnId(turn)),
-        recall=Recall(FlowNotes(state)),
+        recall=Recall(SessionNotes(state)),
         log=TurnLog(ids, drop_signal),
         state=state,
         changes=changes,

@@ -7,7 +7,7 @@ from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import Summary
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.state import DialogueState
-from orchestrator.memory.notes import FlowNotes, Note, NoteKind, SharedNotes, entries_of_turn
+from orchestrator.memory.notes import Note, NoteKind, SessionNotes, entries_of_turn
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.types import DEFAULT_TENANT, Dact, SessionId, TurnId
 from parley.testing.memory import MemoryScratchpad
@@ -54,7 +54,7 @@ class Task(BaseFlow):
 async def noted() -> tuple[DialogueState, Task]:
     state, flow = DialogueState.new(SESSION), Task()
     state.completed.append(flow)
-    notes = FlowNotes(state)
+    notes = SessionNotes(state)
     for state.turn, text in ((1, "earlier"), (2, "found"), (2, "done")):
         kind = NoteKind.RESULT if text == "done" else NoteKind.FINDING
         await notes.write(flow, Note(text, flow.dact, state.turn, ("private",), kind))
@@ -81,13 +81,11 @@ async def test_a_skill_reads_what_others_left_and_its_own_notes_once() -> None:
     ]
     own = entries_of_turn([flow], 2, TurnId("turn_9"), 5.0)
     await pad.put(DEFAULT_TENANT, SESSION, (*by_others, *own))
-    notes = await SharedNotes(FlowNotes(state), pad, DEFAULT_TENANT, SESSION).read(20)
+    notes = await SessionNotes(state, pad, DEFAULT_TENANT, SESSION).read(20)
 
     assert [note.text for note in notes] == ["gathered", "earlier", "found", "done"]
     assert notes[0].labels == ("untrusted",)
-    assert [
-        note.text for note in await SharedNotes(FlowNotes(state), pad, DEFAULT_TENANT, SESSION).read(2)
-    ] == [
+    assert [note.text for note in await SessionNotes(state, pad, DEFAULT_TENANT, SESSION).read(2)] == [
         "found",
         "done",
     ]

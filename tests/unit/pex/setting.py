@@ -13,7 +13,7 @@ from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.configuration import DomainConfig
 from orchestrator.domain.model import Domain, Implementation, ToolSpec
 from orchestrator.domain.registry import Registry
-from orchestrator.memory.notes import FlowNotes
+from orchestrator.memory.notes import SessionNotes
 from orchestrator.models.calling import CallContext
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.policy import BasePolicy
@@ -168,7 +168,7 @@ def make_setting(
         deadline=NOW + 60,
         journal=journal,  # type: ignore[arg-type]
         call=CallContext(session_id=ids.session_id, turn_id=ids.turn_id),
-        recall=Recall(FlowNotes(state)),
+        recall=Recall(SessionNotes(state)),
         log=TurnLog(ids, signals.append),
         state=state,
         changes=changes,
