@@ -18,7 +18,7 @@ from orchestrator.domain.compile.entities import (
     compile_slot_types,
 )
 from orchestrator.domain.compile.flows import Vocabulary, compile_acts, compile_flows
-from orchestrator.domain.compile.problems import Problems, SourceFile
+from orchestrator.domain.compile.problems import Place, Problems, SourceFile
 from orchestrator.domain.compile.skills import SkillSource, compile_skills
 from orchestrator.domain.compile.templates import check_templates
 from orchestrator.domain.compile.tools import compile_tools
@@ -169,9 +169,8 @@ def _assign_policies(
             problems.check_known(sources.ontology, path, entry.policy, by_name, "policy")
     for dact, code in assigned.items():
         if (family := POLICY_FILES.get(code.file)) not in (None, specs[dact].family):
-            place = SourceFile(f"policies/{code.file}")
-            message = f"{dact} is a {specs[dact].family.value} flow; this file is for {family} flows"
-            problems.add(place, (code.cls.__name__,), message)
+            place = Place(problems, SourceFile(f"policies/{code.file}"), (code.cls.__name__,))
+            place.add(f"{dact} is a {specs[dact].family.value} flow; this file is for {family} flows")
     return {dact: code.cls for dact, code in assigned.items()}
 
 
@@ -179,15 +178,15 @@ def _check_commands(
     config: DomainConfig, ontology: OntologyFile, file: SourceFile, problems: Problems
 ) -> None:
     for index, command in enumerate(config.commands):
-        path = ("commands", index)
+        place = Place(problems, file, ("commands", index))
         if (command.flow is None) == (command.answer is None):
-            problems.add(file, path, "should name either a flow or an answer")
+            place.add("should name either a flow or an answer")
         elif command.flow is not None:
-            problems.check_known(file, (*path, "flow"), command.flow, ontology.flows, "flow")
+            place.check_known(command.flow, ontology.flows, "flow", "flow")
         elif command.answer is not None:
-            problems.check_known(file, (*path, "answer"), command.answer, ontology.answers, "answer")
+            place.check_known(command.answer, ontology.answers, "answer", "answer")
         for dact in command.after:
-            problems.check_known(file, (*path, "after"), dact, ontology.flows, "flow")
+            place.check_known(dact, ontology.flows, "flow", "after")
 
 
 def _check_credentials(
@@ -205,11 +204,10 @@ def _check_evaluation(file: SourceFile, ontology: OntologyFile, problems: Proble
     conversations = problems.read(EvaluationFile, file, (), file.body).conversations
     for number, conversation in enumerate(conversations):
         for index, turn in enumerate(conversation.turns):
-            path = ("conversations", number, "turns", index)
+            place = Place(problems, file, ("conversations", number, "turns", index))
             if (turn.user is None) == (turn.action is None):
-                problems.add(file, path, "should have either a user text or an action")
+                place.add("should have either a user text or an action")
             expect = turn.expect
-            named = [expect.flow, *(expect.flows or ()), *(expect.completed or ())]
-            for dact in named:
+            for dact in (expect.flow, *(expect.flows or ()), *(expect.completed or ())):
                 if dact is not None:
-                    problems.check_known(file, (*path, "expect"), dact, ontology.flows, "flow")
+                    place.check_known(dact, ontology.flows, "flow", "expect")

@@ -17,7 +17,7 @@ from orchestrator.dialogue.slots import (
     Verdict,
 )
 from orchestrator.dialogue.specification import SlotSpec
-from orchestrator.domain.compile.problems import Path, Problems, SourceFile, suggest
+from orchestrator.domain.compile.problems import Place, Problems, SourceFile, suggest
 from orchestrator.domain.compile.tools import Services
 from orchestrator.domain.model import Answer, Entity, EntityValue
 from orchestrator.domain.schema import AnswerEntry, EntityEntry, FlowEntry, SlotTypeEntry
@@ -28,7 +28,8 @@ from orchestrator.types import Json
 def compile_entities(
     entries: Mapping[str, EntityEntry], services: Services, file: SourceFile, problems: Problems
 ) -> dict[str, Entity]:
-    return {name: _compile_entity(name, entry, services, file, problems) for name, entry in entries.items()}
+    place = Place(problems, file, ("entities",))
+    return {name: _compile_entity(name, entry, services, place.at(name)) for name, entry in entries.items()}
 
 
 def compile_answers(
@@ -44,49 +45,42 @@ def compile_answers(
     )
 
 
-def find_callable(
-    name: str, services: Services, file: SourceFile, path: Path, problems: Problems
-) -> Any | None:
+def find_callable(name: str, services: Services, place: Place) -> Any | None:
     """Return the callable `name` of services.py. If there is none, report a problem and return None."""
     found = services.get(name)
     if callable(found):
         return found
     known = [one for one, value in services.items() if callable(value)]
-    problems.add(file, path, f"services.py has no {name!r}{suggest(name, known)}")
+    place.add(f"services.py has no {name!r}{suggest(name, known)}")
     return None
 
 
-def _compile_entity(
-    name: str, entry: EntityEntry, services: Services, file: SourceFile, problems: Problems
-) -> Entity:
-    path: Path = ("entities", name)
+def _compile_entity(name: str, entry: EntityEntry, services: Services, place: Place) -> Entity:
     if entry.provider is None:
         if not entry.values:
-            problems.add(file, path, "has neither values nor a provider")
+            place.add("has neither values nor a provider")
         values = [
             EntityValue(canonical, value.name or canonical, value.aliases, value.metadata)
             for canonical, value in entry.values.items()
         ]
         return Entity(name, tuple(values), entry.learned_from)
+    place = place.at("provider")
     if entry.values:
-        problems.add(file, (*path, "provider"), "an entity has values or a provider, not both")
-    place = (*path, "provider")
-    provider = find_callable(entry.provider, services, file, place, problems)
-    provided = () if provider is None else _provide(provider, entry, file, place, problems)
+        place.add("an entity has values or a provider, not both")
+    provider = find_callable(entry.provider, services, place)
+    provided = () if provider is None else _provide(provider, entry, place)
     return Entity(name, provided, entry.learned_from)
 
 
-def _provide(
-    provider: Any, entry: EntityEntry, file: SourceFile, path: Path, problems: Problems
-) -> tuple[EntityValue, ...]:
+def _provide(provider: Any, entry: EntityEntry, place: Place) -> tuple[EntityValue, ...]:
     """Return the values from an entity's provider. Report any exception and any invalid result as a problem."""
     try:
         values = list(cast("Iterable[Any]", provider(**entry.options)))
     except Exception as error:  # noqa: BLE001 - a domain's code can raise anything
-        problems.add(file, path, f"{entry.provider} fails: {type(error).__name__}: {error}")
+        place.add(f"{entry.provider} fails: {type(error).__name__}: {error}")
         return ()
     if not values or not all(isinstance(value, EntityValue) for value in values):
-        problems.add(file, path, f"{entry.provider} must return at least one EntityValue record")
+        place.add(f"{entry.provider} must return at least one EntityValue record")
         return ()
     return tuple(values)
 
@@ -110,15 +104,15 @@ def compile_slot_types(
     problems: Problems,
 ) -> CompiledTypes:
     """Return the universal types, the declared types, and the library types that slots use."""
-    own = {name: _compile(name, entry, services, file, problems) for name, entry in entries.items()}
+    place = Place(problems, file, ("slot_types",))
+    own = {name: _compile(name, entry, services, place.at(name)) for name, entry in entries.items()}
     used = {slot.type for flow in flows.values() for slot in flow.slots.values()}
     borrowed = [name for name in sorted(LIBRARY_TYPES) if name in used and name not in own]
     if len(own) + len(borrowed) > MAX_OWN_TYPES:
         names = ", ".join([*own, *borrowed])
-        message = (
+        place.add(
             f"a domain can have at most {MAX_OWN_TYPES} slot types besides the universal ones; it has {names}"
         )
-        problems.add(file, ("slot_types",), message)
     taken = [kind for kind in own.values() if kind is not None][:MAX_OWN_TYPES]
     library = [LIBRARY_TYPES[name] for name in borrowed]
     types = SlotTypes({**UNIVERSAL_TYPES, **{kind.name: kind for kind in (*library, *taken)}})
@@ -126,21 +120,18 @@ def compile_slot_types(
     return CompiledTypes(types, patterns)
 
 
-def _compile(
-    name: str, entry: SlotTypeEntry, services: Services, file: SourceFile, problems: Problems
-) -> SlotType | None:
-    path: Path = ("slot_types", name)
+def _compile(name: str, entry: SlotTypeEntry, services: Services, place: Place) -> SlotType | None:
     if name in UNIVERSAL_TYPES:
-        problems.add(file, path, "is the name of a universal slot type; choose another")
+        place.add("is the name of a universal slot type; choose another")
         return None
     if (entry.pattern is None) == (entry.validator is None):
         if name in LIBRARY_TYPES and entry.pattern is None:
             return LIBRARY_TYPES[name]
-        problems.add(file, (*path, "pattern"), "a type has a pattern or a validator, not both")
+        place.add("a type has a pattern or a validator, not both", "pattern")
         return None
     if entry.validator is None:
         return SlotType(name, _by_pattern(entry), entry.description)
-    validator = find_callable(entry.validator, services, file, (*path, "validator"), problems)
+    validator = find_callable(entry.validator, services, place.at("validator"))
     return None if validator is None else SlotType(name, _by_callable(validator), entry.description)
 
 

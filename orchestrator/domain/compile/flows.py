@@ -27,7 +27,7 @@ from orchestrator.domain.acts import (
     read_acts,
     write_dax,
 )
-from orchestrator.domain.compile.problems import Path, Problems, SourceFile, suggest
+from orchestrator.domain.compile.problems import Place, Problems, SourceFile, suggest
 from orchestrator.domain.compile.recipes import RecipeCheck
 from orchestrator.domain.compile.tools import input_names, required_names
 from orchestrator.domain.model import ToolSpec
@@ -64,20 +64,19 @@ class Vocabulary:
 def compile_flows(
     entries: Mapping[str, FlowEntry], vocabulary: Vocabulary, file: SourceFile, problems: Problems
 ) -> dict[Dact, FlowSpec]:
+    place = Place(problems, file, ("flows",))
     if len(entries) > MAX_FLOWS:
-        problems.add(
-            file, ("flows",), f"there are {len(entries)} flows; a domain can have at most {MAX_FLOWS}"
-        )
-    daxes = {dact: check_dax(dact, entry, vocabulary, file, problems) for dact, entry in entries.items()}
-    _check_events(entries, file, problems)
+        place.add(f"there are {len(entries)} flows; a domain can have at most {MAX_FLOWS}")
+    daxes = {dact: check_dax(dact, entry, vocabulary, place.at(dact)) for dact, entry in entries.items()}
+    _check_events(entries, place)
     given = {
         name for dact, entry in entries.items() for one in entry.outputs for name in (one, f"{dact}.{one}")
     }
     specs: dict[Dact, FlowSpec] = {}
     for dact, entry in entries.items():
-        check = _FlowCheck(dact, entry, vocabulary, file, problems)
+        check = _FlowCheck(dact, entry, vocabulary, place.at(dact))
         check.check_references(entries, given)
-        recipe = RecipeCheck(dact, entry, entries, vocabulary.intents, file, problems).compile()
+        recipe = RecipeCheck(entry, entries, vocabulary.intents, place.at(dact, "plan")).compile()
         specs[Dact(dact)] = check.specify(daxes[dact], recipe)
     return {dact: add_edges(spec, specs.values(), vocabulary.tools) for dact, spec in specs.items()}
 
@@ -97,9 +96,7 @@ def compile_acts(declared: Mapping[str, str], file: SourceFile, problems: Proble
     return dict(sorted(acts.items())) or SHARED
 
 
-def check_dax(
-    dact: str, entry: FlowEntry, vocabulary: Vocabulary, file: SourceFile, problems: Problems
-) -> str:
+def check_dax(dact: str, entry: FlowEntry, vocabulary: Vocabulary, place: Place) -> str:
     """Return a flow's declared dax, or propose one. Report an invalid dax, and return an empty string for it."""
     acts = vocabulary.acts
     if entry.dax is None:
@@ -115,7 +112,7 @@ def check_dax(
         message = f"has no act for {unknown[0]!r}; the acts are {listed}"
     else:
         return dax
-    problems.add(file, ("flows", dact, "dax"), message)
+    place.add(message, "dax")
     return ""
 
 
@@ -138,14 +135,12 @@ def add_edges(spec: FlowSpec, flows: Iterable[FlowSpec], tools: Mapping[ToolId, 
     return replace(spec, edge_flows=tuple(dact for _, dact in found[:_MOST_EDGES]))
 
 
-def _check_events(entries: Mapping[str, FlowEntry], file: SourceFile, problems: Problems) -> None:
+def _check_events(entries: Mapping[str, FlowEntry], place: Place) -> None:
     holders: dict[str, str] = {}
     for dact, entry in entries.items():
         for index, name in enumerate(entry.events):
             if (holder := holders.setdefault(name, dact)) != dact:
-                problems.add(
-                    file, ("flows", dact, "events", index), f"{name!r} is already an event of {holder}"
-                )
+                place.add(f"{name!r} is already an event of {holder}", dact, "events", index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,153 +148,123 @@ class _FlowCheck:
     dact: str
     entry: FlowEntry
     vocabulary: Vocabulary
-    file: SourceFile
-    problems: Problems
-
-    def _add(self, path: Path, message: str) -> None:
-        self.problems.add(self.file, ("flows", self.dact, *path), message)
-
-    def _known(self, path: Path, name: str, known: Collection[str], kind: str) -> bool:
-        return self.problems.check_known(self.file, ("flows", self.dact, *path), name, known, kind)
+    place: Place
 
     def check_references(self, flows: Mapping[str, FlowEntry], given: Collection[str]) -> None:
         """Check the flow's references, examples, slots and tools.
 
         `given`: all flows' outputs, as ``output`` and ``flow.output``.
         """
-        if self.entry.intent is None:
-            self._add(("intent",), f"is missing; choose one of {', '.join(self.vocabulary.intents)}")
+        entry, place = self.entry, self.place
+        if entry.intent is None:
+            place.add(f"is missing; choose one of {', '.join(self.vocabulary.intents)}", "intent")
         else:
-            self._known(("intent",), self.entry.intent, self.vocabulary.intents, "intent")
-        for index, other in enumerate(self.entry.edge_flows):
-            self._known(("edge_flows", index), other, flows, "flow")
-        if self.entry.fallback == self.dact:
-            self._add(("fallback",), "a flow cannot fall back to itself")
-        elif self.entry.fallback is not None:
-            self._known(("fallback",), self.entry.fallback, flows, "flow")
-        if self.entry.changes is not None:
-            self._check_changes(flows)
-        for index, name in enumerate(self.entry.inputs):
-            self._given(("inputs", index), name, given)
+            place.check_known(entry.intent, self.vocabulary.intents, "intent", "intent")
+        for index, other in enumerate(entry.edge_flows):
+            place.check_known(other, flows, "flow", "edge_flows", index)
+        if entry.fallback == self.dact:
+            place.add("a flow cannot fall back to itself", "fallback")
+        elif entry.fallback is not None:
+            place.check_known(entry.fallback, flows, "flow", "fallback")
+        if entry.changes is not None:
+            self._check_changes(entry.changes, flows)
+        self._check_given(flows, given)
+        self._check_examples()
+        for name, slot in entry.slots.items():
+            self._check_slot(name, slot, place.at("slots", name))
+        self._check_tools()
+        if entry.mode is Mode.SKILL and self.dact not in self.vocabulary.skills:
+            place.add(f"mode skill needs skills/{self.dact}/SKILL.md", "mode")
+
+    def _check_given(self, flows: Mapping[str, FlowEntry], given: Collection[str]) -> None:
+        """Check the names of values from other flows. `same_as` can also name a slot of the flow that this changes."""
         changed = flows.get(self.entry.changes or "")
         meant = {*given, *(changed.slots if changed is not None else ())}
-        for name, slot in self.entry.slots.items():
-            for index, other in enumerate(slot.same_as):
-                self._given(("slots", name, "same_as", index), other, meant)
-        self._check_examples()
-        self._check_slots()
-        self._check_tools()
-        if self.entry.mode is Mode.SKILL and self.dact not in self.vocabulary.skills:
-            self._add(("mode",), f"mode skill needs skills/{self.dact}/SKILL.md")
+        named = [(("inputs", index), name, given) for index, name in enumerate(self.entry.inputs)]
+        named += [
+            (("slots", slot, "same_as", index), name, meant)
+            for slot, entry in self.entry.slots.items()
+            for index, name in enumerate(entry.same_as)
+        ]
+        for path, name, known in named:
+            if name not in known:
+                self.place.add(f"no flow outputs {name!r}{suggest(name, known)}", *path)
 
-    def _check_changes(self, flows: Collection[str]) -> None:
+    def _check_examples(self) -> None:
+        slots = self.entry.slots
+        for index, example in enumerate(self.entry.examples):
+            for name in _PLACEHOLDER.findall(example):
+                if name not in slots:
+                    hint = suggest(name, slots)
+                    self.place.add(f"{{{name}}} is not a slot in the flow{hint}", "examples", index)
+
+    def _check_changes(self, changes: str, flows: Collection[str]) -> None:
         """Check that `changes` names another flow, and that this flow or a tool of it asks for confirmation."""
-        changes = self.entry.changes or ""
+        place = self.place.at("changes")
         tools = [self.vocabulary.tools.get(ToolId(use.tool_id or "")) for use in self.entry.tools]
         if changes == self.dact:
-            self._add(("changes",), "should name another flow")
-        elif self._known(("changes",), changes, flows, "flow") and not (
+            place.add("should name another flow")
+        elif place.check_known(changes, flows, "flow") and not (
             self.entry.confirm or any(tool is not None and tool.confirm for tool in tools)
         ):
-            self._add(("changes",), "needs `confirm: true`: a correction starts this flow")
-
-    def _given(self, path: Path, name: str, given: Collection[str]) -> None:
-        if name not in given:
-            self._add(path, f"no flow outputs {name!r}{suggest(name, given)}")
+            place.add("needs `confirm: true`: a correction starts this flow")
 
     def _has_skill(self) -> bool:
         """Return whether a skill runs the flow. Skills can supply tool inputs that no slot provides."""
         named = self.dact in self.vocabulary.skills
         return self.entry.mode is Mode.SKILL or (self.entry.mode is Mode.AUTO and named)
 
-    def _check_examples(self) -> None:
-        for index, example in enumerate(self.entry.examples):
-            for name in _PLACEHOLDER.findall(example):
-                if name not in self.entry.slots:
-                    message = f"{{{name}}} is not a slot in the flow{suggest(name, self.entry.slots)}"
-                    self._add(("examples", index), message)
+    def _check_slot(self, name: str, slot: SlotEntry, place: Place) -> None:
+        if slot.type is None:
+            place.add(f"is missing; choose one of {', '.join(self.vocabulary.slot_types)}", "type")
+        else:
+            place.check_known(_canonical(slot.type), self.vocabulary.slot_types, "slot type", "type")
+        if slot.entity is not None:
+            place.check_known(slot.entity, self.vocabulary.entities, "entity", "entity")
+        elif slot.open:
+            place.add("only a slot with an entity can be open", "open")
+        for index, other in enumerate(slot.depends_on):
+            place.check_known(other, self.entry.slots, "slot", "depends_on", index)
+        if slot.not_before is not None:
+            others = self.entry.slots.items()
+            days = [other for other, one in others if other != name and one.type == "date"]
+            place.check_known(slot.not_before, days, "other date slot", "not_before")
+            if slot.type != "date":
+                place.add("is allowed only for slots of type date", "not_before")
+        _check_values(slot, place)
+        self._check_group(slot, place.at("group"))
 
-    def _check_slots(self) -> None:
-        for name, slot in self.entry.slots.items():
-            path: Path = ("slots", name)
-            if slot.type is None:
-                self._add(
-                    (*path, "type"), f"is missing; choose one of {', '.join(self.vocabulary.slot_types)}"
-                )
-            else:
-                self._known((*path, "type"), _canonical(slot.type), self.vocabulary.slot_types, "slot type")
-            if slot.entity is not None:
-                self._known((*path, "entity"), slot.entity, self.vocabulary.entities, "entity")
-            elif slot.open:
-                self._add((*path, "open"), "only a slot with an entity can be open")
-            for index, other in enumerate(slot.depends_on):
-                self._known((*path, "depends_on", index), other, self.entry.slots, "slot")
-            if slot.not_before is not None:
-                days = [
-                    other for other, one in self.entry.slots.items() if other != name and one.type == "date"
-                ]
-                self._known((*path, "not_before"), slot.not_before, days, "other date slot")
-                if slot.type != "date":
-                    self._add((*path, "not_before"), "is allowed only for slots of type date")
-            self._check_values(path, slot)
-        self._check_groups()
-
-    def _check_values(self, path: Path, slot: SlotEntry) -> None:
-        if slot.type in _NEEDS_VALUES and not slot.values and slot.entity is None:
-            self._add((*path, "values"), f"is missing: a slot of type {slot.type} must list its values")
-        if slot.values:
-            for value in slot.synonyms:
-                if value not in slot.values:
-                    self._add(
-                        (*path, "synonyms", value), f"is not one of the values{suggest(value, slot.values)}"
-                    )
-        if slot.type == "category" and slot.values and slot.default not in (None, *slot.values):
-            self._add((*path, "default"), f"is not one of the values: {slot.default!r}")
-        if None not in (slot.minimum, slot.maximum) and slot.minimum > slot.maximum:  # type: ignore[operator]
-            self._add((*path, "minimum"), f"is above maximum ({slot.minimum} > {slot.maximum})")
-        if slot.pattern is not None and slot.type != "exact":
-            self._add((*path, "pattern"), "a pattern is allowed only for slots of type exact")
-        if _canonical(slot.type) not in _BOUNDED and (slot.minimum is not None or slot.maximum is not None):
-            key = "minimum" if slot.minimum is not None else "maximum"
-            self._add((*path, key), f"bounds are allowed only for slots of type {', '.join(_BOUNDED)}")
-
-    def _check_groups(self) -> None:
-        sizes = Counter(group for slot in self.entry.slots.values() if (group := _group(slot)))
-        for name, slot in self.entry.slots.items():
-            if slot.group is not None and slot.priority is not Priority.ELECTIVE:
-                self._add(("slots", name, "group"), "only elective slots can have a group")
-            elif (group := _group(slot)) and sizes[group] < 2:
-                self._add(
-                    ("slots", name, "group"), f"elective group {group!r} has one member; it needs two or more"
-                )
+    def _check_group(self, slot: SlotEntry, place: Place) -> None:
+        sizes = Counter(group for one in self.entry.slots.values() if (group := _group(one)))
+        if slot.group is not None and slot.priority is not Priority.ELECTIVE:
+            place.add("only elective slots can have a group")
+        elif (group := _group(slot)) and sizes[group] < 2:
+            place.add(f"elective group {group!r} has one member; it needs two or more")
 
     def _check_tools(self) -> None:
         results: set[str] = set()
         for index, use in enumerate(self.entry.tools):
-            path: Path = ("tools", index)
+            place = self.place.at("tools", index)
             if use.tool_id is None:
-                self._add((*path, "tool_id"), "is missing")
-            elif self._known((*path, "tool_id"), use.tool_id, self.vocabulary.tools, "tool"):
+                place.add("is missing", "tool_id")
+            elif place.check_known(use.tool_id, self.vocabulary.tools, "tool", "tool_id"):
                 tool = self.vocabulary.tools[ToolId(use.tool_id)]
-                self._check_mapping(path, use, tool, results)
+                self._check_mapping(use, tool, results, place.at("slot_mapping"))
                 results |= set(input_names(tool.output_schema))
 
-    def _check_mapping(self, path: Path, use: ToolUseEntry, tool: ToolSpec, results: set[str]) -> None:
+    def _check_mapping(self, use: ToolUseEntry, tool: ToolSpec, results: set[str], place: Place) -> None:
         sources = {*self.entry.slots, *self.entry.inputs}
         inputs = input_names(tool.input_schema)
         for name, source in use.slot_mapping.items():
-            place = (*path, "slot_mapping", name)
             if name not in inputs:
-                self._add(place, f"{tool.tool_id} has no input {name!r}{suggest(name, inputs)}")
+                place.add(f"{tool.tool_id} has no input {name!r}{suggest(name, inputs)}", name)
             elif source not in sources:
-                self._add(place, f"unknown slot {source!r}{suggest(source, sources)}")
+                place.add(f"unknown slot {source!r}{suggest(source, sources)}", name)
         available = {*use.slot_mapping, *sources, *results}
         missing = [name for name in required_names(tool.input_schema) if name not in available]
         if missing and not self._has_skill():
             names = ", ".join(repr(name) for name in missing)
-            self._add(
-                (*path, "slot_mapping"), f"nothing provides the required input {names} of {tool.tool_id}"
-            )
+            place.add(f"nothing provides the required input {names} of {tool.tool_id}")
 
     def specify(self, dax: str, recipe: tuple[RecipeStep, ...] = ()) -> FlowSpec:
         """Return the flow's specification, which is valid only if there are no problems."""
@@ -333,6 +298,23 @@ class _FlowCheck:
             uses.append(ToolUse(ToolId(use.tool_id or ""), implied | dict(use.slot_mapping)))
             results |= set(input_names(tool.output_schema)) if tool else set()
         return tuple(uses)
+
+
+def _check_values(slot: SlotEntry, place: Place) -> None:
+    if slot.type in _NEEDS_VALUES and not slot.values and slot.entity is None:
+        place.add(f"is missing: a slot of type {slot.type} must list its values", "values")
+    for value in slot.synonyms if slot.values else ():
+        if value not in slot.values:
+            place.add(f"is not one of the values{suggest(value, slot.values)}", "synonyms", value)
+    if slot.type == "category" and slot.values and slot.default not in (None, *slot.values):
+        place.add(f"is not one of the values: {slot.default!r}", "default")
+    if None not in (slot.minimum, slot.maximum) and slot.minimum > slot.maximum:  # type: ignore[operator]
+        place.add(f"is above maximum ({slot.minimum} > {slot.maximum})", "minimum")
+    if slot.pattern is not None and slot.type != "exact":
+        place.add("a pattern is allowed only for slots of type exact", "pattern")
+    if _canonical(slot.type) not in _BOUNDED and (slot.minimum is not None or slot.maximum is not None):
+        key = "minimum" if slot.minimum is not None else "maximum"
+        place.add(f"bounds are allowed only for slots of type {', '.join(_BOUNDED)}", key)
 
 
 def _canonical(name: str | None) -> str:

@@ -7,9 +7,9 @@ import copy
 import types
 import typing
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from jsonschema_rs import validator_for
 from pydantic import BaseModel, ValidationError
@@ -111,6 +111,25 @@ class Problems:
                 self._broken.update((file.name, path + _clean(mistake["loc"])) for mistake in mistakes)
                 body = _prune(body, [mistake["loc"] for mistake in mistakes], fallback)
         return model.model_validate(fallback or {})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A part of a file, at `path`, whose problems are collected. Methods take the path of a smaller part."""
+
+    problems: Problems
+    file: SourceFile
+    path: Path = ()
+
+    def at(self, *path: str | int) -> Self:
+        return replace(self, path=(*self.path, *path))
+
+    def add(self, message: str, *path: str | int) -> None:
+        self.problems.add(self.file, (*self.path, *path), message)
+
+    def check_known(self, name: str, known: Iterable[str], kind: str, *path: str | int) -> bool:
+        """Return whether `name` is in `known`. Report an unknown name as a problem."""
+        return self.problems.check_known(self.file, (*self.path, *path), name, known, kind)
 
 
 def suggest(name: str, known: Iterable[str], *, nearness: float = 0.6) -> str:

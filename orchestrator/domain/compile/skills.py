@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from orchestrator.dialogue.specification import Mode
-from orchestrator.domain.compile.problems import Problems, SourceFile
+from orchestrator.domain.compile.problems import Place, Problems, SourceFile
 from orchestrator.domain.guarding import Language, read_guarded_inputs
 from orchestrator.domain.model import COMPONENT_NAMES, SkillSpec, ToolSpec
 from orchestrator.domain.portable import find_refused
@@ -31,14 +31,14 @@ def compile_skills(
 ) -> dict[Dact, SkillSpec]:
     skills: dict[Dact, SkillSpec] = {}
     for dact, source in sources.items():
-        known = problems.check_known(source.file, (), dact, flows, "flow")
-        if not known or source.file.body is None:
+        place = Place(problems, source.file)
+        if not place.check_known(dact, flows, "flow") or source.file.body is None:
             continue
         entry = problems.read(SkillEntry, source.file, (), source.file.body)
         skill = _specify(dact, entry, source.text, flows[dact])
-        _check(skill, entry, source.file, flows[dact], problems)
-        _check_code(skill, source.file, tools, problems)
-        _check_portable(skill, source.file, tools, problems)
+        _check(skill, entry, flows[dact], place)
+        _check_code(skill, tools, place)
+        _check_portable(skill, tools, place)
         skills[skill.dact] = skill
     return skills
 
@@ -54,38 +54,33 @@ def _specify(dact: str, entry: SkillEntry, text: str, flow: FlowEntry) -> SkillS
     )
 
 
-def _check(
-    skill: SkillSpec, entry: SkillEntry, file: SourceFile, flow: FlowEntry, problems: Problems
-) -> None:
+def _check(skill: SkillSpec, entry: SkillEntry, flow: FlowEntry, place: Place) -> None:
     for key in ("name", "description"):
         if not getattr(entry, key):
-            problems.add(file, (key,), "is missing from the front matter")
+            place.add("is missing from the front matter", key)
     if entry.name and entry.name.replace("-", "_") != skill.dact:
-        problems.add(file, ("name",), f"should be the name of its folder and flow, {skill.dact}")
+        place.add(f"should be the name of its folder and flow, {skill.dact}", "name")
     if not skill.instructions:
-        problems.add(file, (), "has no instructions below its front matter")
+        place.add("has no instructions below its front matter")
     if skill.reflect and not skill.criteria:
-        problems.add(file, ("criteria",), "is missing: `reflect` needs criteria to review the result")
+        place.add("is missing: `reflect` needs criteria to review the result", "criteria")
     of_flow = [use.tool_id for use in flow.tools if use.tool_id]
     for index, name in enumerate(entry.tools or ()):
-        problems.check_known(file, ("tools", index), name, of_flow, "flow tool")
+        place.check_known(name, of_flow, "flow tool", "tools", index)
     for index, name in enumerate(entry.components):
-        problems.check_known(file, ("components", index), name, COMPONENT_NAMES, "component")
+        place.check_known(name, COMPONENT_NAMES, "component", "components", index)
     if flow.mode is not Mode.DIRECT and not 1 <= len(skill.tools) <= MOST_TOOLS:
         count = len(skill.tools)
-        message = f"a skill must use 1 to {MOST_TOOLS} of its flow's tools; this one uses {count}"
-        problems.add(file, ("tools",), message)
+        place.add(f"a skill must use 1 to {MOST_TOOLS} of its flow's tools; this one uses {count}", "tools")
 
 
-def _check_code(
-    skill: SkillSpec, file: SourceFile, tools: Mapping[ToolId, ToolSpec], problems: Problems
-) -> None:
+def _check_code(skill: SkillSpec, tools: Mapping[ToolId, ToolSpec], place: Place) -> None:
     if skill.result is not None:
-        problems.check_schema(file, ("result",), skill.result)
+        place.problems.check_schema(place.file, ("result",), skill.result)
     if skill.stream is not None:
         shapes: JsonObject = (skill.result or {}).get("properties") or {}
         texts = [name for name, shape in shapes.items() if shape.get("type") == "string"]
-        problems.check_known(file, ("stream",), skill.stream, texts, "text output")
+        place.check_known(skill.stream, texts, "text output", "stream")
     taken: set[Language] = {
         one.language
         for name in skill.tools
@@ -93,23 +88,17 @@ def _check_code(
         for one in read_guarded_inputs(tools[name].input_schema)
     }
     if taken and skill.language not in taken:
-        names = ", ".join(sorted(taken))
-        problems.add(file, ("language",), f"should be a language that its tools accept: {names}")
+        place.add(f"should be a language that its tools accept: {', '.join(sorted(taken))}", "language")
 
 
-def _check_portable(
-    skill: SkillSpec, file: SourceFile, tools: Mapping[ToolId, ToolSpec], problems: Problems
-) -> None:
+def _check_portable(skill: SkillSpec, tools: Mapping[ToolId, ToolSpec], place: Place) -> None:
     """Report schemas that would make a model provider reject the skill's requests."""
     for name in skill.tools:
         for keyword in find_refused(tools[name].input_schema) if name in tools else ():
-            problems.add(
-                file,
-                ("tools",),
+            place.add(
                 f"{name} has {keyword!r} at the top level of its input_schema, which model providers reject: "
                 "describe only the inputs, and let the service check the rest",
+                "tools",
             )
     for keyword in find_refused(skill.result or {}):
-        problems.add(
-            file, ("result", keyword), "is at the top level of the schema, which model providers reject"
-        )
+        place.add("is at the top level of the schema, which model providers reject", "result", keyword)

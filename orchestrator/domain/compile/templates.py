@@ -7,7 +7,7 @@ from jinja2 import TemplateSyntaxError, nodes
 from jinja2.meta import find_undeclared_variables
 from jinja2.sandbox import SandboxedEnvironment
 
-from orchestrator.domain.compile.problems import Problems, SourceFile, suggest
+from orchestrator.domain.compile.problems import Place, Problems, SourceFile, suggest
 from orchestrator.domain.model import TEMPLATE_FILTERS, TEMPLATE_VARIABLES
 from orchestrator.domain.schema import FlowEntry
 
@@ -24,34 +24,32 @@ def check_templates(templates: Mapping[str, str], flows: Mapping[str, FlowEntry]
         ("test", nodes.Test, environment.tests),
     )
     for name, text in templates.items():
-        file = SourceFile(f"templates/{name}.md.j2")
+        place = Place(problems, SourceFile(f"templates/{name}.md.j2"))
         dact, _, suffix = name.partition(".")
         if dact not in flows and (hint := suggest(dact, flows, nearness=0.85)):
-            problems.add(file, (), f"unknown flow {dact!r}{hint}")
+            place.add(f"unknown flow {dact!r}{hint}")
         try:
             tree = environment.parse(text)
         except TemplateSyntaxError as error:
-            problems.add(file, (f"line {error.lineno}",), f"cannot be parsed: {error.message}")
+            place.add(f"cannot be parsed: {error.message}", f"line {error.lineno}")
             continue
         is_known = [
-            problems.check_known(file, (f"line {used.lineno}",), used.name, known, kind)
+            place.check_known(used.name, known, kind, f"line {used.lineno}")
             for kind, node, known in used_by_name
             for used in tree.find_all(node)
         ]
         if all(is_known) and dact in flows and not suffix and next(tree.find_all(_OUTSIDE), None) is None:
-            _check_variables(tree, [*flows[dact].slots], file, problems)
+            _check_variables(tree, [*flows[dact].slots], place)
 
 
-def _check_variables(tree: Any, slots: list[str], file: SourceFile, problems: Problems) -> None:
+def _check_variables(tree: Any, slots: list[str], place: Place) -> None:
     """Report unknown variables, and slots that the flow doesn't have."""
     undeclared = find_undeclared_variables(tree) - TEMPLATE_VARIABLES - {*tree.environment.globals}
     for used in tree.find_all(nodes.Name):
         if used.name in undeclared:
-            problems.check_known(
-                file, (f"line {used.lineno}",), used.name, sorted(TEMPLATE_VARIABLES), "variable"
-            )
+            place.check_known(used.name, sorted(TEMPLATE_VARIABLES), "variable", f"line {used.lineno}")
     for name, line in members_of(tree, _OF_SLOTS):
-        problems.check_known(file, (f"line {line}",), name, slots, "slot")
+        place.check_known(name, slots, "slot", f"line {line}")
 
 
 def members_of(tree: nodes.Template, variables: Collection[str]) -> Iterator[tuple[str, int]]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
 from orchestrator.domain.compile.endpoints import find_http_mistakes, find_mcp_mistakes
-from orchestrator.domain.compile.problems import Problems, SourceFile, suggest
+from orchestrator.domain.compile.problems import Place, Problems, SourceFile, suggest
 from orchestrator.domain.configuration import Resilience
 from orchestrator.domain.guarding import find_mistakes
 from orchestrator.domain.model import Implementation, ToolSpec
@@ -22,19 +22,20 @@ def compile_tools(
     entries = problems.read(ToolsFile, file, (), file.body).tools
     known = {name for entry in entries.values() for name in _names(entry)}
     for tool_id, entry in entries.items():
+        place = Place(problems, file, ("tools", tool_id))
         for name in entry.approval_above:
-            path = ("tools", tool_id, "approval_above", name)
-            problems.check_known(file, path, name, sorted(known), "input or output")
-        _check_schemas(tool_id, entry, file, problems)
-        _check_guarded(tool_id, entry, file, problems)
-        _check_rows(tool_id, entry, file, problems)
-        _check_implementation(tool_id, entry, services, file, problems)
+            place.check_known(name, sorted(known), "input or output", "approval_above", name)
+        _check_schemas(entry, place)
+        for name, message in find_mistakes(entry.input_schema):
+            place.add(message, "input_schema", "properties", name)
+        _check_rows(entry, place.at("rows"))
+        _check_implementation(entry, services, place)
         for key, other in (("compensation", entry.compensation), ("status_query", entry.status_query)):
             if other is not None:
-                problems.check_known(file, ("tools", tool_id, key), other, entries, "tool")
+                place.check_known(other, entries, "tool", key)
                 if other in entries and entries[other].later is not None:
-                    problems.add(file, ("tools", tool_id, key), f"can't be {other}, which can answer later")
-        _check_later(tool_id, entry, file, problems)
+                    place.add(f"can't be {other}, which can answer later", key)
+        _check_later(entry, place.at("later"))
     return {ToolId(tool_id): _specify(tool_id, entry, resilience) for tool_id, entry in entries.items()}
 
 
@@ -78,35 +79,30 @@ def _specify(tool_id: str, entry: ToolEntry, resilience: Resilience) -> ToolSpec
     )
 
 
-def _check_later(tool_id: str, entry: ToolEntry, file: SourceFile, problems: Problems) -> None:
+def _check_later(entry: ToolEntry, place: Place) -> None:
     """Check a tool with `later`: polling needs a status query, and MCP servers don't support late results."""
-    path = ("tools", tool_id, "later")
     if entry.later is None:
         if entry.http is not None and "{callback_url}" in entry.http.model_dump_json():
-            problems.add(
-                file, path, "is missing: {callback_url} receives the result of a tool that answers later"
-            )
+            place.add("is missing: {callback_url} receives the result of a tool that answers later")
         return
     if entry.later.poll_s is not None and entry.status_query is None:
-        problems.add(file, (*path, "poll_s"), "needs a status_query to call")
+        place.add("needs a status_query to call", "poll_s")
     if entry.mcp is not None:
-        problems.add(file, path, "is only for service and http tools; MCP tools answer immediately")
+        place.add("is only for service and http tools; MCP tools answer immediately")
 
 
-def _check_rows(tool_id: str, entry: ToolEntry, file: SourceFile, problems: Problems) -> None:
+def _check_rows(entry: ToolEntry, place: Place) -> None:
     if entry.rows is None:
         return
-    path = ("tools", tool_id, "rows")
     outputs = entry.output_schema.get("properties")
     listed = outputs.get(entry.rows.output) if is_object(outputs) else None
     if not is_object(listed):
-        known = input_names(entry.output_schema)
-        problems.check_known(file, (*path, "output"), entry.rows.output, known, "output")
+        place.check_known(entry.rows.output, input_names(entry.output_schema), "output", "output")
         return
     items = listed.get("items")
     columns = input_names(items) if is_object(items) else []
     for key, name in (("key", entry.rows.key), *(("fields", name) for name in entry.rows.fields)):
-        problems.check_known(file, (*path, key), name, columns, "row field")
+        place.check_known(name, columns, "row field", key)
 
 
 def _target(entry: ToolEntry) -> tuple[Implementation, str, JsonObject]:
@@ -117,72 +113,52 @@ def _target(entry: ToolEntry) -> tuple[Implementation, str, JsonObject]:
     return Implementation.SERVICE, entry.service or "", {}
 
 
-def _check_schemas(tool_id: str, entry: ToolEntry, file: SourceFile, problems: Problems) -> None:
+def _check_schemas(entry: ToolEntry, place: Place) -> None:
     for key, schema in (("input_schema", entry.input_schema), ("output_schema", entry.output_schema)):
-        path = ("tools", tool_id, key)
         if not schema:
-            problems.add(file, path, "is missing: describe an object with a JSON Schema")
-        elif problems.check_schema(file, path, schema) and (
+            place.add("is missing: describe an object with a JSON Schema", key)
+        elif place.problems.check_schema(place.file, (*place.path, key), schema) and (
             missing := [name for name in required_names(schema) if name not in input_names(schema)]
         ):
-            problems.add(
-                file,
-                (*path, "required"),
-                f"lists names that are missing from properties: {', '.join(missing)}",
-            )
+            place.add(f"lists names that are missing from properties: {', '.join(missing)}", key, "required")
 
 
-def _check_guarded(tool_id: str, entry: ToolEntry, file: SourceFile, problems: Problems) -> None:
-    for name, message in find_mistakes(entry.input_schema):
-        problems.add(file, ("tools", tool_id, "input_schema", "properties", name), message)
-
-
-def _check_implementation(
-    tool_id: str, entry: ToolEntry, services: Services, file: SourceFile, problems: Problems
-) -> None:
+def _check_implementation(entry: ToolEntry, services: Services, place: Place) -> None:
     given = [key for key in ("service", "http", "mcp") if getattr(entry, key) is not None]
-    path = ("tools", tool_id)
-    if len(given) != 1:
-        problems.add(file, (*path, given[1]) if given else (*path, "service"), _one_of(given))
+    if not given:
+        place.add("is missing: declare what implements the tool (service, http or mcp)", "service")
+    elif len(given) > 1:
+        place.add(f"a tool has one implementation; this one has {' and '.join(given)}", given[1])
     elif entry.service is not None:
-        place = (*path, "service")
-        _check_method(
-            entry.service, entry.input_schema, services, lambda message: problems.add(file, place, message)
-        )
+        _check_method(entry.service, entry.input_schema, services, place.at("service"))
     elif entry.http is not None:
         names, required = input_names(entry.input_schema), required_names(entry.input_schema)
         for key, message in find_http_mistakes(entry.http, names, required):
-            problems.add(file, (*path, "http", key), message)
+            place.add(message, "http", key)
     elif entry.mcp is not None:
         for key, message in find_mcp_mistakes(entry.mcp):
-            problems.add(file, (*path, "mcp", *key), message)
+            place.add(message, "mcp", *key)
 
 
-def _one_of(given: list[str]) -> str:
-    if not given:
-        return "is missing: declare what implements the tool (service, http or mcp)"
-    return f"a tool has one implementation; this one has {' and '.join(given)}"
-
-
-def _check_method(target: str, schema: JsonObject, services: Services, report: Callable[[str], None]) -> None:
+def _check_method(target: str, schema: JsonObject, services: Services, place: Place) -> None:
     class_name, dot, method_name = target.partition(".")
     if not dot or not method_name:
-        report("should be Class.method in services.py")
+        place.add("should be Class.method in services.py")
         return
     service = services.get(class_name)
     if not isinstance(service, type):
         classes = [name for name, value in services.items() if isinstance(value, type)]
-        report(f"services.py has no class {class_name!r}{suggest(class_name, classes)}")
+        place.add(f"services.py has no class {class_name!r}{suggest(class_name, classes)}")
         return
     if not _can_be_made(service):
-        report(f"{class_name} should accept one argument, the ServiceContext")
+        place.add(f"{class_name} should accept one argument, the ServiceContext")
     method = getattr(service, method_name, None)
     if not callable(method):
         methods = [name for name in vars(service) if not name.startswith("_")]
-        report(f"{class_name} in services.py has no method {method_name!r}{suggest(method_name, methods)}")
+        place.add(f"{class_name} in services.py has no method {method_name!r}{suggest(method_name, methods)}")
         return
     for message in _unfit(method, schema):
-        report(f"{target} {message}")
+        place.add(f"{target} {message}")
 
 
 def _can_be_made(service: type) -> bool:
