@@ -156,12 +156,8 @@ class UserPreferences:
 
     async def rules(self, flow: BaseFlow, slots: Iterable[SlotSpec]) -> dict[str, Preference]:
         rules = [one for one in await self._all() if one.kind is PreferenceKind.RULE]
-        found: dict[str, Preference] = {}
-        for spec in slots:
-            chosen = _choose(rules, flow.dact, spec)
-            if chosen is not None:
-                found[spec.name] = chosen
-        return found
+        chosen = {spec.name: _choose(rules, flow.dact, spec) for spec in slots}
+        return {name: rule for name, rule in chosen.items() if rule is not None}
 
     async def find(self, words: str) -> list[Preference]:
         said_once = [one for one in await self._all() if not _is_of_note(one)]

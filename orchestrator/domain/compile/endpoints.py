@@ -1,11 +1,10 @@
-"""Find problems in the manifest's HTTP endpoints and MCP servers, without connecting."""
+"""Check the manifest's HTTP endpoints and MCP servers, without connecting."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from urllib.parse import SplitResult, urlsplit
 
-from orchestrator.domain.compile.problems import suggest
+from orchestrator.domain.compile.problems import Place, suggest
 from orchestrator.domain.placeholders import (
     CALLERS_OWN,
     credential_placeholders,
@@ -15,9 +14,6 @@ from orchestrator.domain.placeholders import (
 from orchestrator.domain.tool_schema import HttpEntry, McpEntry
 from orchestrator.types import Json, is_list, is_object
 
-Mistake: TypeAlias = tuple[str, str]
-"""The affected key, and a description of the problem."""
-
 OWN_HEADERS = frozenset(
     {"idempotency-key", "host", "content-length", "transfer-encoding", "connection", "accept-encoding"}
 )
@@ -26,54 +22,46 @@ _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def find_http_mistakes(entry: HttpEntry, inputs: Sequence[str], required: Sequence[str]) -> Iterator[Mistake]:
-    """Yield each mistake in an endpoint's declaration.
+def check_http(entry: HttpEntry, inputs: Sequence[str], required: Sequence[str], place: Place) -> None:
+    """Check an endpoint's declaration.
 
     `inputs`: names of the tool's inputs. `required`: names of the mandatory inputs.
     """
-    yield from _url_mistakes(entry.url)
-    yield from _header_mistakes(entry.headers)
-    yield from _error_mistakes(entry.errors, inputs)
+    _check_url(entry.url, place.at("url"))
+    _check_headers(entry.headers, place.at("headers"))
+    _check_errors(entry.errors, inputs, place.at("errors"))
     for name in CALLERS_OWN:
         if name in inputs:
-            yield "url", f"{{{name}}} is reserved for the caller: rename the input"
+            place.add(f"{{{name}}} is reserved for the caller: rename the input", "url")
     texts = [("url", entry.url), *(("headers", text) for text in entry.headers.values())]
     texts += [("query", text) for text in (entry.query or {}).values()]
     texts += [("body", text) for text in body_texts(entry.body)]
     for key, text in texts:
-        for name in input_placeholders(text):
-            if name not in inputs and name not in CALLERS_OWN:
-                yield key, f"uses {{{name}}}, which is not in input_schema{suggest(name, list(inputs))}"
-        yield from _misplaced_secrets(key, text)
+        _check_inputs(text, (*inputs, *CALLERS_OWN), place.at(key))
+        if key in {"url", "body"} and variable_placeholders(text):
+            place.add("can't contain environment variables: put them in headers or query", key)
+        if key != "headers" and credential_placeholders(text):
+            place.add("can't contain the user's credentials: put them in headers", key)
     for name in input_placeholders(entry.url):
         if name in inputs and name not in required:
-            yield "url", f"uses {{{name}}}, which must be required in input_schema"
+            place.add(f"uses {{{name}}}, which must be required in input_schema", "url")
     if entry.body is not None and entry.method in {"GET", "DELETE"}:
-        yield "body", f"is not sent with {entry.method}"
+        place.add(f"is not sent with {entry.method}", "body")
 
 
-def _misplaced_secrets(key: str, text: str) -> Iterator[Mistake]:
-    if key in {"url", "body"} and variable_placeholders(text):
-        yield key, "can't contain environment variables: put them in headers or query"
-    if key != "headers" and credential_placeholders(text):
-        yield key, "can't contain the user's credentials: put them in headers"
+def _check_inputs(text: str, known: Collection[str], place: Place) -> None:
+    for name in input_placeholders(text):
+        if name not in known:
+            place.add(f"uses {{{name}}}, which is not in input_schema{suggest(name, known)}")
 
 
-def _error_mistakes(errors: Mapping[int, str], inputs: Sequence[str]) -> Iterator[Mistake]:
+def _check_errors(errors: Mapping[int, str], inputs: Sequence[str], place: Place) -> None:
     for status, text in errors.items():
         if not is_surely_not_done(status):
-            yield (
-                "errors",
-                f"{status} does not show whether the call was executed, so it can't have a message",
-            )
+            place.add(f"{status} does not show whether the call was executed, so it can't have a message")
         if not text.strip():
-            yield "errors", f"{status} needs a message for the user"
-        for name in input_placeholders(text):
-            if name not in inputs:
-                yield (
-                    "errors",
-                    f"uses {{{name}}}, which is not in input_schema{suggest(name, list(inputs))}",
-                )
+            place.add(f"{status} needs a message for the user")
+        _check_inputs(text, inputs, place)
 
 
 def is_surely_not_done(status: int) -> bool:
@@ -85,35 +73,25 @@ def is_surely_not_done(status: int) -> bool:
     return 400 <= status < 500 and status not in _GAVE_UP
 
 
-def find_mcp_mistakes(entry: McpEntry) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield each mistake in an MCP server entry, as the path of the wrong key (or ()) and a message."""
+def check_mcp(entry: McpEntry, place: Place) -> None:
+    """Check an MCP server entry."""
     if not (entry.tool and (entry.url or entry.command)):
-        yield (), "needs a tool, and a url or command for its server"
+        place.add("needs a tool, and a url or command for its server")
     if entry.url and entry.command:
-        yield (), "has both url and command; use one of them"
+        place.add("has both url and command; use one of them")
     if entry.url is not None:
-        for _, message in _url_mistakes(entry.url):
-            yield ("url",), message
-        if any(
-            find(entry.url) for find in (input_placeholders, variable_placeholders, credential_placeholders)
-        ):
-            yield ("url",), "can't have placeholders, because all calls share it"
-    yield from _server_secret_mistakes(entry)
-
-
-def _server_secret_mistakes(entry: McpEntry) -> Iterator[tuple[tuple[str, ...], str]]:
-    for _, message in _header_mistakes(entry.headers):
-        yield ("headers",), message
+        _check_url(entry.url, place.at("url"))
+        kinds = (input_placeholders, variable_placeholders, credential_placeholders)
+        if any(find(entry.url) for find in kinds):
+            place.add("can't have placeholders, because all calls share it", "url")
+    _check_headers(entry.headers, place.at("headers"))
     if entry.headers and entry.command:
-        yield ("headers",), "require a url; for a command, use environment"
+        place.add("require a url; for a command, use environment", "headers")
     if any(input_placeholders(text) or credential_placeholders(text) for text in entry.headers.values()):
-        yield ("headers",), "are the same for all calls: they can contain only environment variables"
+        place.add("are the same for all calls: they can contain only environment variables", "headers")
     for name in entry.environment:
         if not _VARIABLE.fullmatch(name):
-            yield (
-                ("environment",),
-                f"{name!r} is not a valid variable name; list names without values",
-            )
+            place.add(f"{name!r} is not a valid variable name; list names without values", "environment")
 
 
 def body_texts(value: Json) -> Iterator[str]:
@@ -127,19 +105,19 @@ def body_texts(value: Json) -> Iterator[str]:
             yield from body_texts(item)
 
 
-def _url_mistakes(url: str) -> Iterator[Mistake]:
+def _check_url(url: str, place: Place) -> None:
     parts = _split(url)
     if parts is None or parts.scheme not in {"http", "https"} or not parts.hostname:
-        yield "url", "should begin with http:// or https:// and name a host"
+        place.add("should begin with http:// or https:// and name a host")
         return
     if input_placeholders(parts.netloc) or variable_placeholders(parts.netloc):
-        yield "url", "can't have placeholders in the host: put inputs in the path"
+        place.add("can't have placeholders in the host: put inputs in the path")
     if "@" in parts.netloc:
-        yield "url", "can't contain credentials: send them in a header that uses an environment variable"
+        place.add("can't contain credentials: send them in a header that uses an environment variable")
     if parts.fragment:
-        yield "url", "can't have a fragment (#…)"
+        place.add("can't have a fragment (#…)")
     if input_placeholders(parts.query):
-        yield "url", "can't have inputs after the ?: put them in query"
+        place.add("can't have inputs after the ?: put them in query")
 
 
 def _split(url: str) -> SplitResult | None:
@@ -151,10 +129,9 @@ def _split(url: str) -> SplitResult | None:
     return parts
 
 
-def _header_mistakes(headers: Mapping[str, str]) -> Iterator[Mistake]:
-
+def _check_headers(headers: Mapping[str, str], place: Place) -> None:
     for name in headers:
         if not _HEADER.fullmatch(name):
-            yield "headers", f"{name!r} is not a valid header name"
+            place.add(f"{name!r} is not a valid header name")
         elif name.lower() in OWN_HEADERS:
-            yield "headers", f"{name} is set for every call: remove it"
+            place.add(f"{name} is set for every call: remove it")

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
-from orchestrator.domain.compile.endpoints import find_http_mistakes, find_mcp_mistakes
+from orchestrator.domain.compile.endpoints import check_http, check_mcp
 from orchestrator.domain.compile.problems import Place, Problems, SourceFile, suggest
 from orchestrator.domain.configuration import Resilience
 from orchestrator.domain.guarding import find_mistakes
@@ -133,11 +133,9 @@ def _check_implementation(entry: ToolEntry, services: Services, place: Place) ->
         _check_method(entry.service, entry.input_schema, services, place.at("service"))
     elif entry.http is not None:
         names, required = input_names(entry.input_schema), required_names(entry.input_schema)
-        for key, message in find_http_mistakes(entry.http, names, required):
-            place.add(message, "http", key)
+        check_http(entry.http, names, required, place.at("http"))
     elif entry.mcp is not None:
-        for key, message in find_mcp_mistakes(entry.mcp):
-            place.add(message, "mcp", *key)
+        check_mcp(entry.mcp, place.at("mcp"))
 
 
 def _check_method(target: str, schema: JsonObject, services: Services, place: Place) -> None:

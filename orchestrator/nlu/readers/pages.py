@@ -63,9 +63,7 @@ def _fold(text: str) -> str:
 
 
 def make(setup: ReaderSetup) -> Reader:
-    language = setup.domain.config.language
-    codes = dict.fromkeys((language.default, *language.supported, "en"))
-    files = [file for code in codes for file in setup.domain.lexicons.get(code, ())]
+    files = [*setup.domain.lexicons.get("en", ()), *setup.lexicons]
     known: dict[str, PageWish] = {
         _fold(one.replace("#", _PLACE)): wish
         for file in files

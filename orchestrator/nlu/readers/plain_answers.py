@@ -60,13 +60,8 @@ def _as_text(value: Json) -> str:
 
 
 def make(setup: ReaderSetup) -> Reader:
-    domain = setup.domain
-    language = domain.config.language
-    codes = dict.fromkeys((language.default, *language.supported))
-    files = [file for code in codes for file in domain.lexicons.get(code, ()) if file.agree]
-    english = domain.lexicons.get(_DEFAULT, ())
-    answers = PlainAnswers(files or english, english)
-    return PlainReader(answers, setup).read
+    files, english = [file for file in setup.lexicons if file.agree], setup.domain.lexicons.get(_DEFAULT, ())
+    return PlainReader(PlainAnswers(files or english, english), setup).read
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +95,8 @@ _ASIDE = frozenset({"repeat", "certainty"})
 
 
 def make_talk(setup: ReaderSetup) -> Reader:
-    language = setup.domain.config.language
-    codes = dict.fromkeys((language.default, *language.supported))
-    files = [file for code in codes for file in setup.domain.lexicons.get(code, ())]
-    known: dict[str, str | None] = {key_of(one): None for file in files for one in file.courtesies}
-    for file in files:
+    known: dict[str, str | None] = {key_of(one): None for file in setup.lexicons for one in file.courtesies}
+    for file in setup.lexicons:
         for name, lines in file.talk.items():
             known |= {key_of(one): name for line in lines for one in line.split("|")}
     return SmallTalk(known).read

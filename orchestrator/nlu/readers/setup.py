@@ -1,6 +1,7 @@
 from dataclasses import dataclass
 
 from orchestrator.domain.model import Domain
+from orchestrator.domain.schema import LexiconFile
 from orchestrator.nlu.protocol import Asker
 from orchestrator.nlu.system1 import System1
 
@@ -17,6 +18,13 @@ class ReaderSetup:
     system1: System1
     asker: Asker | None = None
     development: bool = False
+
+    @property
+    def lexicons(self) -> list[LexiconFile]:
+        """Return the lexicons of the domain's languages."""
+        language = self.domain.config.language
+        codes = dict.fromkeys((language.default, *language.supported))
+        return [file for code in codes for file in self.domain.lexicons.get(code, ())]
 
     @property
     def assistant(self) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from orchestrator.domain.compile.endpoints import find_http_mistakes
+from orchestrator.domain.compile.endpoints import check_http
+from orchestrator.domain.compile.problems import Place, Problems, SourceFile
 from orchestrator.domain.tool_schema import HttpEntry
 from tests.cases import for_each
 
 
 def _mistakes(inputs: tuple[str, ...] = ("day",), **entry: object) -> list[str]:
     given = HttpEntry.model_validate({"url": "https://example.com/x", **entry})
-    return [f"{key}: {message}" for key, message in find_http_mistakes(given, inputs, ())]
+    problems = Problems()
+    check_http(given, inputs, (), Place(problems, SourceFile("http")))
+    return [str(problem).removeprefix("http: ") for problem in problems.found]
 
 
 def test_the_caller_is_named_without_an_input() -> None:
