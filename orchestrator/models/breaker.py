@@ -5,7 +5,7 @@ Each process has one circuit per endpoint and model.
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from orchestrator.errors import (
@@ -125,30 +125,22 @@ def advance(circuit: Circuit, event: CircuitEvent, now: float) -> Circuit:
     return Circuit(state, failures, opened_at, probing=False, generation=circuit.generation + 1)
 
 
+@dataclass(slots=True)
 class Breaker:
     """A circuit breaker. Pass each permit to exactly one of `succeeded`, `failed` and `released`.
 
     Permits issued before the circuit's last state change no longer change the circuit.
     """
 
-    def __init__(
-        self,
-        endpoint: str,
-        model: str,
-        policy: BreakerPolicy,
-        clock: Callable[[], float],
-        on_change: Callable[[CircuitView], None],
-        profiles: ProfileBook | None = None,
-    ) -> None:
-        self._endpoint = endpoint
-        self._model = model
-        self._policy = policy
-        self._clock = clock
-        self._on_change = on_change
-        self._profiles = profiles or ProfileBook()
-        self._circuit = Circuit()
-        self._last: ModelUnavailable | None = None
-        self._answered = False
+    endpoint: str
+    model: str
+    policy: BreakerPolicy
+    clock: Callable[[], float]
+    on_change: Callable[[CircuitView], None]
+    profiles: ProfileBook = field(default_factory=ProfileBook)
+    _circuit: Circuit = Circuit()
+    _last: ModelUnavailable | None = None
+    _answered: bool = False
 
     @property
     def state(self) -> CircuitState:
@@ -172,19 +164,19 @@ class Breaker:
     def view(self) -> CircuitView:
         circuit = self._circuit
         return CircuitView(
-            self._endpoint,
-            self._model,
+            self.endpoint,
+            self.model,
             circuit.state,
             circuit.failures,
             self._retry_in_s(),
             problem=None if self._last is None else self._last.code,
-            not_taken=describe(self._profiles.of((self._endpoint, self._model))),
+            not_taken=describe(self.profiles.of((self.endpoint, self.model))),
             never_answered=self.never_answered,
         )
 
     def announce(self) -> None:
         """Pass the current view to `on_change`, after a change of the endpoint's profile."""
-        self._on_change(self.view())
+        self.on_change(self.view())
 
     @contextmanager
     def guard(self) -> Generator[None, None, None]:
@@ -211,7 +203,7 @@ class Breaker:
         """Return a permit for one request, or raise CircuitOpen."""
         if not self.would_admit:
             raise CircuitOpen(
-                f"The model {self._model} at {self._endpoint} failed {self._circuit.failures} times "
+                f"The model {self.model} at {self.endpoint} failed {self._circuit.failures} times "
                 "in a row; requests are suspended until it has had time to recover.",
                 retry_after_s=self._retry_in_s(),
                 because=self._last,
@@ -235,7 +227,7 @@ class Breaker:
             return
         self._last = error
         closed = self._circuit.state is CircuitState.CLOSED
-        enough = self._circuit.failures + 1 >= self._policy.threshold or isinstance(error, ModelNotAllowed)
+        enough = self._circuit.failures + 1 >= self.policy.threshold or isinstance(error, ModelNotAllowed)
         trips = closed and enough
         self._apply(CircuitEvent.TRIPPED if trips else CircuitEvent.FAILED)
 
@@ -246,38 +238,33 @@ class Breaker:
 
     def _apply(self, event: CircuitEvent) -> None:
         before = self._circuit.state
-        self._circuit = advance(self._circuit, event, self._clock())
+        self._circuit = advance(self._circuit, event, self.clock())
         if self._circuit.state is not before:
-            self._on_change(self.view())
+            self.on_change(self.view())
 
     def _retry_in_s(self) -> float:
         if self._circuit.state is not CircuitState.OPEN:
             return 0.0
         needs_somebody = isinstance(self._last, ModelNotAllowed)
-        cooling_s = self._policy.long_cooling_s if needs_somebody else self._policy.cooling_s
-        return max(0.0, self._circuit.opened_at + cooling_s - self._clock())
+        cooling_s = self.policy.long_cooling_s if needs_somebody else self.policy.cooling_s
+        return max(0.0, self._circuit.opened_at + cooling_s - self.clock())
 
 
+@dataclass(frozen=True, slots=True)
 class BreakerBoard:
     """The circuit breakers of this process, created on first use, with the endpoints' profiles."""
 
-    def __init__(
-        self,
-        policy: BreakerPolicy,
-        clock: Callable[[], float],
-        on_change: Callable[[CircuitView], None],
-    ) -> None:
-        self._policy = policy
-        self._clock = clock
-        self._on_change = on_change
-        self._breakers: dict[tuple[str, str], Breaker] = {}
-        self.profiles = ProfileBook()
+    policy: BreakerPolicy
+    clock: Callable[[], float]
+    on_change: Callable[[CircuitView], None]
+    profiles: ProfileBook = field(default_factory=ProfileBook)
+    _breakers: dict[tuple[str, str], Breaker] = field(default_factory=dict[tuple[str, str], Breaker])
 
     def of(self, endpoint: str, model: str) -> Breaker:
         key = (endpoint, model)
         if key not in self._breakers:
             self._breakers[key] = Breaker(
-                endpoint, model, self._policy, self._clock, self._on_change, self.profiles
+                endpoint, model, self.policy, self.clock, self.on_change, self.profiles
             )
         return self._breakers[key]
 

@@ -100,31 +100,24 @@ class _Payment:
     usage: Usage | None = None
 
 
+@dataclass(frozen=True, slots=True)
 class ModelCaller:
-    def __init__(
-        self,
-        models: Mapping[str, ChatModel],
-        config: ModelConfig,
-        budgets: Budgets,
-        board: BreakerBoard,
-        pacing: Pacing,
-    ) -> None:
-        self._models = models
-        self._config = config
-        self._budgets = budgets
-        self._board = board
-        self._pacing = pacing
+    models: Mapping[str, ChatModel]
+    config: ModelConfig
+    budgets: Budgets
+    board: BreakerBoard
+    pacing: Pacing
 
     def can_answer(self, prompt_id: str | None) -> bool:
         """Return True if any model for this prompt accepts requests.
 
         `prompt_id`: None for the default model.
         """
-        return any(self.would_admit(choice) for choice in self._config.choices(prompt_id))
+        return any(self.would_admit(choice) for choice in self.config.choices(prompt_id))
 
     def would_admit(self, choice: ModelChoice) -> bool:
-        choice = self._config.resolve(choice)
-        return choice.provider in self._models and self._breaker(choice).would_admit
+        choice = self.config.resolve(choice)
+        return choice.provider in self.models and self._breaker(choice).would_admit
 
     async def complete(self, request: ChatRequest, call: CallContext, log: CallLog) -> ChatReply:
         """Return a complete answer from the first model that gives one.
@@ -224,7 +217,7 @@ class ModelCaller:
         async with self._paid(choice, sent, call, log) as payment:
             with self._breaker(choice).guard():
                 log.requests += 1
-                reply = await self._models[choice.provider].complete(sent)
+                reply = await self.models[choice.provider].complete(sent)
             payment.usage = reply.usage or Usage(prompt_tokens(sent), completion_tokens(reply.text))
         log.model = reply.model or choice.model
         log.answer = _said(reply.text, reply.tool_calls, reply.opaque)
@@ -257,7 +250,7 @@ class ModelCaller:
         async with self._paid(choice, sent, call, log) as payment:
             with self._breaker(choice).guard():
                 log.requests += 1
-                async with aclosing(self._models[choice.provider].stream(sent)) as deltas:
+                async with aclosing(self.models[choice.provider].stream(sent)) as deltas:
                     async for delta in deltas:
                         payment.usage = usage = delta.usage or _grown(usage, delta)
                         said = "" if log.answer is None else log.answer.content
@@ -272,13 +265,13 @@ class ModelCaller:
         return self._addressed(request, choice, call)
 
     def _key(self, choice: ModelChoice) -> tuple[str, str]:
-        return self._models[choice.provider].endpoint, choice.model
+        return self.models[choice.provider].endpoint, choice.model
 
     def _correct(self, choice: ModelChoice, sent: ChatRequest, error: ModelRejected, log: CallLog) -> bool:
         """Learn from a rejection. Return True if a different form of the request should be tried."""
         if log.answer is not None and log.answer.content:
             return False
-        if self._board.profiles.correct(self._key(choice), sent, error) is None:
+        if self.board.profiles.correct(self._key(choice), sent, error) is None:
             return False
         field = error.said.field if error.said is not None else None
         log.corrected.append(field or "unnamed")
@@ -287,12 +280,12 @@ class ModelCaller:
         return True
 
     def _note_answer(self, choice: ModelChoice, sent: ChatRequest) -> None:
-        if self._board.profiles.note_answer(self._key(choice), sent):
+        if self.board.profiles.note_answer(self._key(choice), sent):
             self._breaker(choice).announce()
 
     def _choices(self, request: ChatRequest) -> tuple[ModelChoice, ...]:
-        wanted = self._config.choices(request.metadata.prompt_id)
-        choices = tuple(choice for choice in wanted if choice.provider in self._models)
+        wanted = self.config.choices(request.metadata.prompt_id)
+        choices = tuple(choice for choice in wanted if choice.provider in self.models)
         if not choices:
             raise ModelNotConfigured(
                 "No model is configured. Set OPENAI_API_KEY, OPENAI_BASE_URL or PARLEY_MODEL=provider:name."
@@ -302,24 +295,24 @@ class ModelCaller:
     def _retrying(
         self, choice: ModelChoice, call: CallContext, may_retry: Callable[[], bool] = lambda: True
     ) -> AsyncRetrying:
-        return self._config.retries.retrying(
-            self._pacing.sleep,
+        return self.config.retries.retrying(
+            self.pacing.sleep,
             lambda wait: self._in_time(call, wait),
             lambda: may_retry() and self.would_admit(choice),
         )
 
     def _in_time(self, call: CallContext, wait: float = 0.0) -> bool:
-        return call.deadline is None or self._pacing.clock() + wait < call.deadline
+        return call.deadline is None or self.pacing.clock() + wait < call.deadline
 
     def _addressed(self, request: ChatRequest, choice: ModelChoice, call: CallContext) -> ChatRequest:
-        left = request.timeout_s if call.deadline is None else call.deadline - self._pacing.clock()
+        left = request.timeout_s if call.deadline is None else call.deadline - self.pacing.clock()
         if left <= 0:
             raise ModelTimedOut("The turn has no time left for a model call.")
         return replace(
             request,
             model=choice.model,
             timeout_s=min(left, request.timeout_s),
-            profile=self._board.profiles.of(self._key(choice)),
+            profile=self.board.profiles.of(self._key(choice)),
         )
 
     @contextmanager
@@ -333,13 +326,13 @@ class ModelCaller:
             raise
 
     def _tariff(self, choice: ModelChoice) -> Tariff:
-        if (price := self._config.prices.get(choice.model)) is not None:
+        if (price := self.config.prices.get(choice.model)) is not None:
             return price.of
-        list_price: Callable[[Usage], float] = partial(self._models[choice.provider].list_price, choice.model)
+        list_price: Callable[[Usage], float] = partial(self.models[choice.provider].list_price, choice.model)
         return lambda usage: Spent(usage.total_tokens, round(list_price(usage) * MICROS))
 
     def _breaker(self, choice: ModelChoice) -> Breaker:
-        return self._board.of(*self._key(choice))
+        return self.board.of(*self._key(choice))
 
     @asynccontextmanager
     async def _paid(
@@ -348,7 +341,7 @@ class ModelCaller:
         """Reserve budget for the block, and charge the usage that the block reports."""
         tariff = self._tariff(choice)
         try:
-            reservation = await self._budgets.reserve(
+            reservation = await self.budgets.reserve(
                 request, tariff, call.spending, call.session_id, call.tenant_id, call.user_id
             )
         except BudgetExceeded as error:
@@ -366,7 +359,7 @@ class ModelCaller:
             if payment.usage is not None:
                 log.count(payment.usage, actual)
             try:
-                await self._budgets.charge(reservation, actual)
+                await self.budgets.charge(reservation, actual)
             except Unavailable as error:
                 # The reservation stays, so counters may be too high but never too low.
                 _logger.warning("Could not record a model call's usage.", error=error)

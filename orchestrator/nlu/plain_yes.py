@@ -6,7 +6,7 @@ Only a plain “yes” confirms a side effect. Longer agreement does not.
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Self
 
 from orchestrator.domain.schema import LexiconFile
@@ -106,44 +106,36 @@ def _is_code(word: str) -> bool:
     return len(word) > 2 and not word.isalpha() and not word.isdigit() and word.isalnum()
 
 
+@dataclass(frozen=True, slots=True)
 class _Match:
     """A match of a message with courtesies, confirmations, the offered action and the offer's values.
 
     `deed_needed`: True if the message must name the offered action.
     """
 
-    def __init__(
-        self,
-        words: Words,
-        units: Collection[Words],
-        around: Collection[Words],
-        offer: Offer,
-        *,
-        deed_needed: bool = False,
-    ) -> None:
-        self._words = words
-        self._units = units
-        self._around = around
-        self._offer = offer
-        self._deed_needed = deed_needed
+    words: Words
+    units: Collection[Words]
+    around: Collection[Words]
+    offer: Offer
+    deed_needed: bool = False
 
-    @cached_property
+    @property
     def succeeds(self) -> bool:
-        return bool(self._words) and self._walk(0, granted=False, acted=False, last=())
+        return bool(self.words) and self._walk(0, granted=False, acted=False, last=())
 
     def _walk(self, place: int, *, granted: bool, acted: bool, last: Words) -> bool:
         """Return whether the tokens from `place` match. Two equal confirmations in a row don't (“yeah yeah”).
 
         `granted`: the tokens before `place` confirm. `acted`: they name the action. `last`: the last confirmation.
         """
-        if place == len(self._words):
-            return granted and (acted or not self._deed_needed)
-        for end in range(place + 1, len(self._words) + 1):
-            unit = self._words[place:end]
-            is_yes = unit in self._units and unit != last
+        if place == len(self.words):
+            return granted and (acted or not self.deed_needed)
+        for end in range(place + 1, len(self.words) + 1):
+            unit = self.words[place:end]
+            is_yes = unit in self.units and unit != last
             if is_yes and self._walk(end, granted=True, acted=acted, last=unit):
                 return True
-            if unit in self._around and self._walk(end, granted=granted, acted=acted, last=last):
+            if unit in self.around and self._walk(end, granted=granted, acted=acted, last=last):
                 return True
             if (
                 not acted
@@ -158,7 +150,7 @@ class _Match:
     def _is_deed(self, unit: Sequence[str], granted: bool) -> bool:
         """Return whether words name the offered call, such as “book it” or “book SK1465”."""
         verb, *rest = unit
-        if verb not in self._offer.verbs or (verb in _AMBIGUOUS and not granted):
+        if verb not in self.offer.verbs or (verb in _AMBIGUOUS and not granted):
             return False
         while rest and rest[0] in _ADDRESSED:
             rest = rest[1:]
@@ -168,11 +160,11 @@ class _Match:
             return False
         if len(rest) == 1 and (rest[0] in _PRONOUNS or (granted and rest[0] in _POINTING)):
             return True
-        if tuple(rest) in self._offer.values:
+        if tuple(rest) in self.offer.values:
             return True
         has_determiner = rest[0] in _DETERMINERS
         things = rest[1:] if has_determiner else rest
-        return has_determiner and bool(things) and self._offer.nouns.issuperset(things)
+        return has_determiner and bool(things) and self.offer.nouns.issuperset(things)
 
     def _is_value(self, unit: Words) -> bool:
-        return unit in self._offer.values or (unit[0] in _BEFORE_VALUES and unit[1:] in self._offer.values)
+        return unit in self.offer.values or (unit[0] in _BEFORE_VALUES and unit[1:] in self.offer.values)
