@@ -4,7 +4,7 @@ Objects require all of their properties and allow no others, as strict modes dem
 limits, so that answers end if an endpoint enforces the schema.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
@@ -16,6 +16,15 @@ def closed(**properties: JsonObject) -> JsonObject:
         "required": list(properties),
         "additionalProperties": False,
     }
+
+
+def loose(required: Sequence[str], **properties: JsonObject) -> JsonObject:
+    """Return the schema of an object for validating answers of endpoints without strict modes."""
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+def array(items: JsonObject) -> JsonObject:
+    return {"type": "array", "items": items}
 
 
 def opened(schema: Json) -> Json:

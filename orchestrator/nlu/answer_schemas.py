@@ -12,7 +12,7 @@ import orjson
 
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import Digression, MessageKind
-from orchestrator.models.schemas import bounded_text, closed, list_of, one_of, one_of_or_null
+from orchestrator.models.schemas import array, bounded_text, closed, list_of, loose, one_of, one_of_or_null
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
 MOST_FLOWS = 3
@@ -55,51 +55,29 @@ def values_schema(slots: Iterable[SlotSpec]) -> JsonObject:
     return closed(slots=slot_pairs({slot.name: (slot,) for slot in slots}, ()))
 
 
-SLOTS: JsonObject = {
-    "anyOf": [
-        {"type": "object"},
-        {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"name": {"type": "string"}},
-                "required": ["name", "value"],
-            },
-        },
-    ]
-}
+_TEXT: JsonObject = {"type": "string"}
+_TEXT_OR_NULL: JsonObject = {"type": ["string", "null"]}
+SLOTS: JsonObject = {"anyOf": [{"type": "object"}, array(loose(["name", "value"], name=_TEXT))]}
 SCORED_FLOWS: JsonObject = {
-    "type": "array",
+    **array(loose(["dact", "score"], dact=_TEXT, score={"type": "number"})),
     "maxItems": 10,
-    "items": {
-        "type": "object",
-        "properties": {"dact": {"type": "string"}, "score": {"type": "number"}},
-        "required": ["dact", "score"],
-    },
 }
-UNDERSTANDING: JsonObject = {
-    "type": "object",
-    "properties": {
-        "kind": {"enum": list(_KINDS)},
-        "intent": {"type": ["string", "null"]},
-        "flows": SCORED_FLOWS,
-        "slots": SLOTS,
-        "target": {"type": ["string", "null"]},
-        "digression": {"enum": [*(kind.value for kind in Digression), None]},
-        "not_understood": {"type": ["array", "null"], "items": {"type": "string"}},
-    },
-    "required": ["kind", "flows", "slots"],
-}
+UNDERSTANDING = loose(
+    ["kind", "flows", "slots"],
+    kind={"enum": list(_KINDS)},
+    intent=_TEXT_OR_NULL,
+    flows=SCORED_FLOWS,
+    slots=SLOTS,
+    target=_TEXT_OR_NULL,
+    digression={"enum": [*(kind.value for kind in Digression), None]},
+    not_understood={"type": ["array", "null"], "items": _TEXT},
+)
 """Schema for validating answers, looser than `understanding_schema`.
 
 Without strict schemas, models may return slots as an object and omit members.
 """
-ANOTHER_FLOW: JsonObject = {
-    "type": "object",
-    "properties": {"flows": SCORED_FLOWS, "slots": SLOTS},
-    "required": ["flows", "slots"],
-}
-VALUES: JsonObject = {"type": "object", "properties": {"slots": SLOTS}, "required": ["slots"]}
+ANOTHER_FLOW = loose(["flows", "slots"], flows=SCORED_FLOWS, slots=SLOTS)
+VALUES = loose(["slots"], slots=SLOTS)
 
 
 def slot_specs(flows: Iterable[FlowSpec]) -> dict[str, tuple[SlotSpec, ...]]:

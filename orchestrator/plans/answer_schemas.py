@@ -7,7 +7,7 @@ endpoints without schema enforcement may omit keys and return slots as an object
 from collections.abc import Iterable, Sequence
 
 from orchestrator.dialogue.specification import FlowSpec
-from orchestrator.models.schemas import bounded_text, closed, list_of, one_of
+from orchestrator.models.schemas import array, bounded_text, closed, list_of, loose, one_of
 from orchestrator.nlu.answer_schemas import SLOTS, input_names, slot_pairs, slot_specs
 from orchestrator.types import JsonObject
 
@@ -62,20 +62,12 @@ def _steps(flows: Sequence[FlowSpec], done: Iterable[str], room: int) -> JsonObj
     return list_of(step, room)
 
 
-def _object(required: Sequence[str], **properties: JsonObject) -> JsonObject:
-    return {"type": "object", "properties": properties, "required": list(required)}
-
-
-def _list(items: JsonObject) -> JsonObject:
-    return {"type": "array", "items": items}
-
-
 _TEXT: JsonObject = {"type": "string"}
-_STEPS = _list(_object(["dact"], dact=_TEXT, slots=SLOTS, needs=_list(_TEXT), purpose=_TEXT))
-DECOMPOSITION = _object(["steps"], steps=_STEPS, alternatives={"enum": list(ALTERNATIVE_KINDS)})
-SEVERAL = _object(["plans"], plans=_list(DECOMPOSITION))
-JUDGEMENTS = _object(
-    ["judgements"], judgements=_list(_object(["score"], score={"type": "number"}, faults=_list(_TEXT)))
+_STEPS = array(loose(["dact"], dact=_TEXT, slots=SLOTS, needs=array(_TEXT), purpose=_TEXT))
+DECOMPOSITION = loose(["steps"], steps=_STEPS, alternatives={"enum": list(ALTERNATIVE_KINDS)})
+SEVERAL = loose(["plans"], plans=array(DECOMPOSITION))
+JUDGEMENTS = loose(
+    ["judgements"], judgements=array(loose(["score"], score={"type": "number"}, faults=array(_TEXT)))
 )
-REPLANNING = _object(["decision"], decision={"enum": list(DECISIONS)}, steps=_STEPS, reason=_TEXT)
-COMPLETION = _object(["complete"], complete={"type": "boolean"}, missing=_list(_TEXT), summary=_TEXT)
+REPLANNING = loose(["decision"], decision={"enum": list(DECISIONS)}, steps=_STEPS, reason=_TEXT)
+COMPLETION = loose(["complete"], complete={"type": "boolean"}, missing=array(_TEXT), summary=_TEXT)
