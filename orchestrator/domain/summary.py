@@ -119,16 +119,11 @@ def _unknown_data(domain: Domain, with_policies: frozenset[str]) -> Iterator[str
         text = domain.templates.get(dact)
         if text is None or dact in with_policies or dact in domain.skills:
             continue
-        known = _outputs(domain, flow.spec)
+        schemas = [domain.tools[use.tool_id].output_schema for use in flow.spec.tools]
+        known = {name for schema in schemas for name in schema.get("properties", {})}
         for name, line in members_of(SandboxedEnvironment().parse(text), ("data",)):
             if name not in known and not hasattr(dict, name):
                 yield (
                     f"templates/{dact}.md.j2: line {line}: no tool of {dact} declares the output {name!r}"
                     f"{suggest(name, known)}"
                 )
-
-
-def _outputs(domain: Domain, spec: FlowSpec) -> set[str]:
-    return {
-        name for use in spec.tools for name in domain.tools[use.tool_id].output_schema.get("properties", {})
-    }

@@ -84,7 +84,7 @@ class Grounding:
         ):
             return False
         for place, text in enumerate(self._said):
-            counted = self._count(text, flow)
+            counted = [(count, names) for _, count, names in self._counted(tokenize(clean(text)), flow)]
             own = [one for one, names in counted if slot.name in names]
             if own and (place == 0 or number in own):
                 return number not in {*own, sum(one for one, _ in counted)}
@@ -134,9 +134,6 @@ class Grounding:
             if slot.name in names and reading is not None:
                 fitting.append(read_as(reading, known.text) if len(names) == 1 else Mention())
         return fitting[0] if len(fitting) == 1 and not fitting[0].is_open else None
-
-    def _count(self, text: str, flow: FlowSpec) -> list[tuple[float, Collection[str]]]:
-        return [(number, names) for _, number, names in self._counted(tokenize(clean(text)), flow)]
 
     def _counted(
         self, utterance: Utterance, flow: FlowSpec

@@ -59,7 +59,7 @@ class Phrase:
             one.places
             for one in self.candidates
             if any(
-                reading.value in values or _shares(reading.candidates, values)
+                any(value in values for value in (reading.value, *reading.candidates))
                 for reading in one.readings.values()
             )
             and (mention.value is not None or mention.candidates)
@@ -175,10 +175,6 @@ class Phrase:
         return len(between) <= _MOST_BETWEEN and not any(
             at in used or not self.utterance.words[at][0].isalnum() for at in between
         )
-
-
-def _shares(candidates: Iterable[Json], values: Sequence[Json]) -> bool:
-    return any(one in values for one in candidates)
 
 
 def is_telling(word: str, known: Collection[str]) -> bool:

@@ -63,16 +63,15 @@ _log = get_logger(__name__)
 class SharedStore:
     """Access to a shared store, with a fallback. `name`, `instead`: the store and the fallback, as logged."""
 
-    def __init__(self, name: str, instead: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, name: str, instead: str) -> None:
         self._name = name
         self._instead = instead
-        self._clock = clock
         self._is_away = False
         self._try_at = 0.0
 
     async def ask(self, question: Callable[[], Awaitable[T]], otherwise: Callable[[], Awaitable[T]]) -> T:
         """Return the result of `question` or, while the store is unavailable, of `otherwise`."""
-        if self._is_away and self._clock() < self._try_at:
+        if self._is_away and time.monotonic() < self._try_at:
             return await otherwise()
         try:
             answer = await question()
@@ -90,4 +89,4 @@ class SharedStore:
                 "A shared store is unavailable.", store=self._name, instead=self._instead, error=error
             )
         self._is_away = True
-        self._try_at = self._clock() + TRY_AGAIN_AFTER_S
+        self._try_at = time.monotonic() + TRY_AGAIN_AFTER_S

@@ -20,11 +20,12 @@ def compile_tools(
     file: SourceFile, services: Services, resilience: Resilience, problems: Problems
 ) -> dict[ToolId, ToolSpec]:
     entries = problems.read(ToolsFile, file, (), file.body).tools
-    known = {name for entry in entries.values() for name in _names(entry)}
+    schemas = [schema for one in entries.values() for schema in (one.input_schema, one.output_schema)]
+    known = sorted({name for schema in schemas for name in input_names(schema)})
     for tool_id, entry in entries.items():
         place = Place(problems, file, ("tools", tool_id))
         for name in entry.approval_above:
-            place.check_known(name, sorted(known), "input or output", "approval_above", name)
+            place.check_known(name, known, "input or output", "approval_above", name)
         _check_schemas(entry, place)
         for name, message in find_mistakes(entry.input_schema):
             place.add(message, "input_schema", "properties", name)
@@ -37,10 +38,6 @@ def compile_tools(
                     place.add(f"can't be {other}, which can answer later", key)
         _check_later(entry, place.at("later"))
     return {ToolId(tool_id): _specify(tool_id, entry, resilience) for tool_id, entry in entries.items()}
-
-
-def _names(entry: ToolEntry) -> list[str]:
-    return [*input_names(entry.input_schema), *input_names(entry.output_schema)]
 
 
 def input_names(schema: JsonObject) -> list[str]:

@@ -15,8 +15,8 @@ from orchestrator.dialogue.understanding import (
 )
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reader, Reading
+from orchestrator.nlu.readers.plan_changes import find_step
 from orchestrator.nlu.readers.setup import ReaderSetup
-from orchestrator.nlu.step_words import find_step
 from orchestrator.nlu.system1.requests import request_verbs
 from orchestrator.types import Dact
 

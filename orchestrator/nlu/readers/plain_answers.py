@@ -10,7 +10,6 @@ from orchestrator.nlu.plain_yes import NO_OFFER, Offer, PlainAnswers
 from orchestrator.nlu.protocol import Message, Reader, Reading
 from orchestrator.nlu.readers.setup import ReaderSetup
 from orchestrator.nlu.text import key_of
-from orchestrator.types import Json
 
 _DEFAULT = "en"
 _PARTS = re.compile(r"[,.!?;…¿¡]+\s*|\s+-+\s+")
@@ -51,12 +50,9 @@ class PlainReader:
         said: Mapping[str, Mention] = self._find(message.english, active, context)
         if any(context.values.get(name) != one.value for name, one in said.items()):
             return NO_OFFER
-        texts = [*(one.text for one in said.values()), *map(_as_text, context.values.values())]
+        held = [value for value in context.values.values() if isinstance(value, str)]
+        texts = [*(one.text for one in said.values()), *held]
         return Offer.of(self._lexicon.to_english(question.words), active.dact, texts)
-
-
-def _as_text(value: Json) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def make(setup: ReaderSetup) -> Reader:

@@ -1,7 +1,7 @@
 """Messages about a running plan: skip, move or add a step, show the status, or drop the plan (PL-2, PL-4)."""
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -19,7 +19,6 @@ from orchestrator.nlu.clauses import Mood, find_moods
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reader, Reading
 from orchestrator.nlu.readers.setup import ReaderSetup
-from orchestrator.nlu.step_words import find_step, find_words, list_step_words
 from orchestrator.nlu.system1.requests import request_verbs
 from orchestrator.nlu.text import tokenize, word_set
 from orchestrator.types import Dact
@@ -70,6 +69,12 @@ _ANYTHING = word_set("anything any nothing everything all")
 _LONGEST_STEP = 3
 """Maximum length of an unknown step's name, in words."""
 _THIS = frozenset({"this", "that", "it", "this step", "that step", "this one", "that one", "this part"})
+
+
+_WORD = re.compile(r"\w+")
+_COMMON = frozenset({"a", "an", "the", "my", "your", "our", "of", "for", "to", "and", "step", "part"})
+_ALIKE = 2
+"""Minimum number of values that two steps for the same part of the plan have in common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,3 +197,31 @@ def _change(
 ) -> Understanding:
     change = PlanChange(action, step.name if step else None, other.name if other else None)
     return Understanding(MessageKind.PLAN_CHANGE, Source.COMMAND, text, plan_change=change)
+
+
+def find_words(text: str) -> frozenset[str]:
+    """Return a text's distinctive words, in lowercase."""
+    return frozenset(_WORD.findall(text.replace("_", " ").casefold())) - _COMMON
+
+
+def list_step_words(plan: PlanFlow, step: PlanStep) -> frozenset[str]:
+    """Return the words that identify a step: its own words, and names of steps for the same part of the plan.
+
+    “Back” identifies the return booking, because the step “back” looks for flights with the same values.
+    """
+    alike = (other.name for other in plan.steps if other is not step and _is_alike(step, other))
+    return find_words(f"{step.name} {step.purpose} {step.dact}").union(*map(find_words, alike))
+
+
+def find_step(plan: PlanFlow, steps: Iterable[PlanStep], said: str) -> PlanStep | None:
+    """Return the one of `steps` that shares the most words with `said`, or None if there is no match or a tie."""
+    mentioned = find_words(said)
+    shared = [(len(mentioned & list_step_words(plan, step)), step) for step in steps]
+    best = max((count for count, _ in shared), default=0)
+    fitting = [step for count, step in shared if count == best > 0]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _is_alike(step: PlanStep, other: PlanStep) -> bool:
+    shared = step.slots.keys() & other.slots.keys()
+    return len(shared) >= _ALIKE and all(step.slots[name] == other.slots[name] for name in shared)
