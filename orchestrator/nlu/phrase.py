@@ -9,7 +9,7 @@ from itertools import islice
 
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.memory.tokenizer import STOP_WORDS
-from orchestrator.nlu.clauses import EXCLUDING_WORDS, Mood, find_moods
+from orchestrator.nlu.clauses import Mood, find_moods
 from orchestrator.nlu.system1.extract.found import DATE, NAME, NUMBER, QUOTE, Candidate, places_of
 from orchestrator.nlu.system1.slot_assignment import is_negated
 from orchestrator.nlu.text import NARROWING, PREPOSITIONS, Utterance, find_phrase, tokenize, word_set
@@ -119,8 +119,6 @@ class Phrase:
     def find_excluded(self, told: str) -> Iterable[int]:
         """Yield the word indexes of exclusions without a value, such as “not for us”, that `told` doesn't quote."""
         words = self.utterance.words
-        if EXCLUDING_WORDS.isdisjoint(words):
-            return
         moods = find_moods(words, ())
         valued = places_of(self.candidates)
         run: list[int] = []

@@ -289,7 +289,7 @@ def _is_used_up(
     for one in candidates:
         if one.text not in texts:
             return False
-        inside.update(one.places)
+        inside.update(range(one.first, one.last))
     for at, word in enumerate(words):
         if at not in inside and word not in known and (word.isdecimal() or word[0].isalpha()):
             return False

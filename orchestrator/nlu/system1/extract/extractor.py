@@ -38,7 +38,7 @@ from orchestrator.nlu.system1.extract.numbers import (
     read_separators,
 )
 from orchestrator.nlu.system1.extract.times import find_times
-from orchestrator.nlu.text import Utterance
+from orchestrator.nlu.text import Utterance, tokenize
 
 _BY_TYPE: dict[str, tuple[str, ...]] = {
     "date": (DATE,),
@@ -179,7 +179,7 @@ class Extractor:
         self._dates = DATE in kinds
         self._units = [find for kind, find in _UNITS if kind in kinds]
         self._forms = [find for kind, find in _FORMS if kind in kinds or (kind == NUMBER and MONEY in kinds)]
-        self._latest: tuple[str, date, Separators, list[Candidate]] = ("", date.min, ENGLISH_SEPARATORS, [])
+        self._latest = lru_cache(maxsize=8)(self._search)
         add_entities(self.gazetteer, entities.values())
         for slot in slots:
             _add_values(self.gazetteer, slot)
@@ -189,15 +189,12 @@ class Extractor:
     ) -> list[Candidate]:
         """Find candidates in text order, without overlaps.
 
-        The last result is cached, because several NLU components process the same message.
+        The latest results are cached, because several NLU components process the same message.
         """
-        text, day, used, candidates = self._latest
-        if text != utterance.text or day != today or used is not separators:
-            candidates = self._search(utterance, today, separators)
-            self._latest = (utterance.text, today, separators, candidates)
-        return list(candidates)
+        return list(self._latest(utterance.text, today, separators))
 
-    def _search(self, utterance: Utterance, today: date, separators: Separators) -> list[Candidate]:
+    def _search(self, text: str, today: date, separators: Separators) -> list[Candidate]:
+        utterance = tokenize(text)
         digits = utterance if separators is ENGLISH_SEPARATORS else read_separators(utterance, separators)
         typed = find_days(utterance, today) if self._dates else []
         for find in self._units:
