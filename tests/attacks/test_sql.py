@@ -28,7 +28,7 @@ from tests.attacks.sql_texts import ENTITIES, make_text
 from tests.unit.tools.guardrail_samples import Sample, in_short, read_hostile
 
 JUDGE = Path(__file__).with_name("sql_judge.py")
-TEXTS, TEXTS_LONG = 1_000, 100_000
+TEXTS, TEXTS_LONG = 600, 100_000
 LONGEST_S = 1.0  # CPU time: waiting for a CPU doesn't count
 LOOK_EVERY_S = 0.1
 MOST_BYTES = 768 * 1024 * 1024  # address space of the judge's process
@@ -145,7 +145,7 @@ def test_nothing_that_is_approved_touches_anything_but_the_allowed_tables() -> N
     counts = fuzz(TEXTS, seed=1)
 
     assert set(counts) <= UNTOUCHED, counts
-    assert counts[""] > 75
+    assert counts[""] > 45
 
 
 @pytest.mark.slow
@@ -176,7 +176,9 @@ async def test_the_process_stops_alone_what_the_guardrails_would_reject(sample: 
     "code",
     [
         "select hex(hex(hex(hex(repeat('a', 100000000)))))",
-        "select list_reduce(range(1000000)::varchar[], lambda a, b: a || b || a)",
+        pytest.param(
+            "select list_reduce(range(1000000)::varchar[], lambda a, b: a || b || a)", marks=pytest.mark.slow
+        ),
         pytest.param(
             "select format('{0}{0}{0}', repeat(region, 100000000)) from sales", marks=pytest.mark.slow
         ),

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -13,7 +14,6 @@ import pytest
 from orchestrator.errors import InboxFull, NotFound, Refused, SessionClosed
 from orchestrator.turns.scheduled import (
     EVENT,
-    MOST_SCHEDULED,
     RESULT,
     EventStatus,
     NewEvent,
@@ -166,10 +166,13 @@ async def test_a_closed_session_takes_no_event(ports: Ports, tenant: TenantId) -
         await ports.scheduled.schedule(NewEvent(session, tenant, "now", {}, "now"))
 
 
-async def test_a_session_has_a_bounded_number_of_events(ports: Ports, tenant: TenantId) -> None:
+async def test_a_session_has_a_bounded_number_of_events(
+    ports: Ports, tenant: TenantId, monkeypatch: pytest.MonkeyPatch
+) -> None:
     session = await _session(ports, tenant)
     event = await _in(ports, tenant, session, 3600)
-    for number in range(MOST_SCHEDULED):
+    monkeypatch.setattr(sys.modules[type(ports.scheduled).__module__], "MOST_SCHEDULED", 3)
+    for number in range(3):
         await ports.scheduled.schedule(replace(event, key=f"key {number}"))
     with pytest.raises(InboxFull, match="cancel some first"):
         await ports.scheduled.schedule(replace(event, key="one more"))

@@ -70,24 +70,6 @@ async def test_what_is_found_in_time_lets_the_turn_itself_go_on() -> None:
     assert t.outbox == []
 
 
-async def test_when_nothing_is_found_the_ladder_goes_on() -> None:
-    t = Talk(NOTHING)
-    turn = await t.say("fetch part P0001")
-
-    assert "gather" in t.rungs
-    assert t.rungs[-1] in {"reroute", "escalate"}
-    assert turn["completed"] in ([], ["list_shelves"])
-    assert "Which shelf is it on?" in turn["reply"]
-
-
-async def test_at_last_the_user_is_asked() -> None:
-    t = Talk(NOTHING, max_recovery_attempts=0)
-    turn = await t.say("fetch part P0001")
-
-    assert turn["reply"] == "Which shelf is it on?"
-    assert t.rungs[-1] == "escalate"
-
-
 async def test_a_flow_that_waits_longer_ends_the_turn_and_goes_on_by_itself() -> None:
     t = Talk()
     turn = await t.say("fetch part P0001")

@@ -78,32 +78,6 @@ class House:
         return await self.inbox.turn(DEFAULT_TENANT, receipt.turn_id)
 
 
-async def test_a_lane_runs_until_nothing_is_left() -> None:
-    house = House()
-    receipts = [await house.submit() for _ in range(5)]
-
-    await house.runner.run(SESSION)
-
-    assert [(await house.read(one)).result for one in receipts] == [{"count": n} for n in range(1, 6)]
-
-
-async def test_a_failing_turn_is_offered_again_then_set_aside() -> None:
-    async def fail(work: Work) -> None:
-        if work.input.text == "poison":
-            raise ValueError("told to fail")
-
-    house = House(fail)
-    poison, following = await house.submit("poison"), await house.submit()
-    await house.runner.run(SESSION)
-    while (await house.read(following)).status != TurnStatus.DONE:
-        for session_id in await house.wakeup.take(limit=1, timeout_s=5):
-            await house.runner.run(session_id)
-
-    set_aside = await house.read(poison)
-    assert (set_aside.status, set_aside.attempts) == (TurnStatus.QUARANTINED, 3)
-    assert (await house.read(following)).result == {"count": 1}
-
-
 class RefusingLane(MemoryLane):
     """A lane that rejects all commits of the first turn, as a database rejects a NUL character."""
 
@@ -131,44 +105,6 @@ async def test_a_turn_whose_commit_is_refused_is_offered_again_then_set_aside() 
     assert (await house.read(following)).result == {"count": 1}
 
 
-async def test_a_cancelled_turn_leaves_the_state_as_it_was() -> None:
-    begun = asyncio.Event()
-
-    async def wait(work: Work) -> None:
-        if work.input.text == "long":
-            begun.set()
-            await asyncio.Event().wait()
-
-    house = House(wait)
-    before, long, after = await house.submit(), await house.submit("long"), await house.submit()
-    running = asyncio.create_task(house.runner.run(SESSION))
-    await begun.wait()
-    await house.inbox.cancel(DEFAULT_TENANT, long.turn_id)
-    await house.runner.renew()
-    await running
-
-    assert (await house.read(before)).result == {"count": 1}
-    assert (await house.read(long)).status == TurnStatus.CANCELLED
-    assert (await house.read(after)).result == {"count": 2}
-    assert not running.cancelled()
-
-
-async def test_a_turn_past_its_deadline_fails_with_a_safe_message() -> None:
-    async def wait(work: Work) -> None:
-        await asyncio.Event().wait()
-
-    house = House(wait, deadline_s=0.01)
-    long = await house.submit("long")
-
-    await house.runner.run(SESSION)
-
-    told = await house.read(long)
-    assert told.status == TurnStatus.FAILED
-    assert told.error == "deadline_exceeded: The turn ran out of time."
-    assert told.result is not None
-    assert told.result["reply"]
-
-
 async def test_a_turn_may_take_no_longer_than_its_domain_says() -> None:
     """RT-7: `session.deadline_s`, if shorter than the process's limit."""
     allowed: list[float] = []
@@ -183,6 +119,8 @@ async def test_a_turn_may_take_no_longer_than_its_domain_says() -> None:
 
     told = await house.read(long)
     assert (told.status, told.error) == (TurnStatus.FAILED, "deadline_exceeded: The turn ran out of time.")
+    assert told.result is not None
+    assert told.result["reply"]
     assert allowed == [0.01]
 
 
@@ -213,24 +151,5 @@ async def test_a_draining_runner_ends_its_turn_and_hands_the_next_back() -> None
 
     assert (await house.read(first)).status == TurnStatus.DONE
     handed_back = await house.read(second)
-    assert (handed_back.status, handed_back.attempts) == (TurnStatus.QUEUED, 0)
-    assert await house.wakeup.take(limit=1, timeout_s=0) == [SESSION]
-
-
-async def test_a_turn_cut_off_by_the_end_of_the_process_is_handed_back() -> None:
-    begun = asyncio.Event()
-
-    async def wait(work: Work) -> None:
-        begun.set()
-        await asyncio.Event().wait()
-
-    house = House(wait)
-    long = await house.submit("long")
-    running = asyncio.create_task(house.runner.run(SESSION))
-    await begun.wait()
-    running.cancel()
-    await running
-
-    handed_back = await house.read(long)
     assert (handed_back.status, handed_back.attempts) == (TurnStatus.QUEUED, 0)
     assert await house.wakeup.take(limit=1, timeout_s=0) == [SESSION]

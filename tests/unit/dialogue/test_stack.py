@@ -8,15 +8,13 @@ from orchestrator.dialogue.lifecycle import (
     ABANDONED,
     ACTIVE,
     AWAITING_APPROVAL,
-    CANCELLED,
-    COMPLETED,
     FAILED,
     INTERRUPTED,
     MISPREDICTED,
     PLAN_ABANDONED,
     PLANNED,
 )
-from orchestrator.dialogue.stack import DepthLimit, Existing, FlowStack, LimitReached, OnLimit, Pushed
+from orchestrator.dialogue.stack import DepthLimit, Existing, FlowStack, OnLimit, Pushed
 from orchestrator.errors import IllegalTransition
 from orchestrator.types import TurnId
 from tests.unit.dialogue.factories import (
@@ -45,19 +43,6 @@ def test_fs9_pushing_interrupts_with_time_and_reason() -> None:
     )
     assert check.started_at == 20.0
     assert len(stack) == 2
-
-
-def test_fs9_popping_reactivates_the_one_below_and_hands_out_what_left() -> None:
-    stack = FlowStack()
-    book, check = push_all(stack, BOOK_FLIGHT, CHECK_BOOKING)
-    stack.complete(check)
-    assert stack.active is None
-    assert stack.flows == [book, check]
-    assert stack.pop_finished(90.0) == [check]
-    assert check.status == COMPLETED
-    assert check.completed_at == 90.0
-    assert stack.active is book
-    assert (book.interrupted_at, book.interruption) == (None, None)
 
 
 def test_fs9_invalid_flows_leave_from_anywhere() -> None:
@@ -151,17 +136,6 @@ def test_fs11_fallback_needs_another_active_flow() -> None:
         stack.fall_back(RENT_CAR, 1.0)
 
 
-def test_fs12_cancel_oldest_makes_room() -> None:
-    stack = FlowStack()
-    book, check = push_all(stack, BOOK_FLIGHT, CHECK_BOOKING)
-    hotel = FIND_HOTEL(0.0)
-    result = stack.push(hotel, 300.0, limit=DepthLimit(2, OnLimit.CANCEL_OLDEST))
-    assert result == Pushed(hotel, (book,))
-    assert book.status == CANCELLED
-    assert check.status == INTERRUPTED
-    assert stack.pop_finished(301.0) == [book]
-
-
 def test_fs12_cancel_oldest_spares_what_awaits_approval_while_it_can() -> None:
     stack = FlowStack()
     (book,) = push_all(stack, BOOK_FLIGHT)
@@ -170,24 +144,6 @@ def test_fs12_cancel_oldest_spares_what_awaits_approval_while_it_can() -> None:
     stack.push(FIND_HOTEL(0.0), 300.0, limit=DepthLimit(3))
     assert book.status == AWAITING_APPROVAL
     assert stack.find("check_booking") is None
-
-
-@pytest.mark.parametrize("strategy", [OnLimit.REJECT_NEW, OnLimit.ASK_USER])
-def test_fs12_the_other_strategies_push_nothing(strategy: OnLimit) -> None:
-    stack = FlowStack()
-    book, check = push_all(stack, BOOK_FLIGHT, CHECK_BOOKING)
-    before = [flow.serialize() for flow in stack.flows]
-    result = stack.push(FIND_HOTEL(0.0), 300.0, limit=DepthLimit(2, strategy))
-    assert result == LimitReached(strategy, 2, (book, check))
-    assert [flow.serialize() for flow in stack.flows] == before
-    stack.cancel(book)
-    assert isinstance(stack.push(FIND_HOTEL(0.0), 301.0, limit=DepthLimit(2, strategy)), Pushed)
-
-
-def test_fs12_a_dact_on_the_stack_needs_no_room() -> None:
-    stack = FlowStack()
-    book, _ = push_all(stack, BOOK_FLIGHT, CHECK_BOOKING)
-    assert stack.push(BOOK_FLIGHT(0.0), 9.0, limit=DepthLimit(2, OnLimit.REJECT_NEW)) == Existing(book)
 
 
 def test_fs12_a_plan_counts_as_one() -> None:
@@ -210,18 +166,6 @@ def test_fs12_a_flow_that_serves_a_plan_needs_no_room_of_its_own() -> None:
     assert [step.dact for step in plan.steps] == ["book_flight", "rent_car"]
 
 
-def test_fs13_flows_that_waited_too_long_are_found_then_given_up() -> None:
-    stack = FlowStack()
-    book, check, hotel = push_all(stack, BOOK_FLIGHT, CHECK_BOOKING, FIND_HOTEL)
-    assert (book.interrupted_at, check.interrupted_at) == (60.0, 120.0)
-    assert stack.find_abandoned(100.0, now=200.0) == [book]
-    assert book.status == INTERRUPTED
-    assert stack.abandon(100.0, now=200.0) == [book]
-    assert book.status == ABANDONED
-    assert stack.abandon(0.0, now=10_000.0) == [check]
-    assert hotel.status == ACTIVE
-
-
 def test_fs13_a_plan_at_work_is_not_stale_and_goes_as_a_whole() -> None:
     stack = FlowStack()
     plan, flows = push_plan(stack, BOOK_FLIGHT, FIND_HOTEL)
@@ -231,16 +175,6 @@ def test_fs13_a_plan_at_work_is_not_stale_and_goes_as_a_whole() -> None:
     assert stack.abandon(10.0, now=5_011.0) == [plan, *reversed(flows)]
     assert plan.status == ABANDONED
     assert {flow.status for flow in flows} == {PLAN_ABANDONED}
-
-
-def test_resuming_brings_a_flow_to_the_top() -> None:
-    stack = FlowStack()
-    book, check, hotel = push_all(stack, BOOK_FLIGHT, CHECK_BOOKING, FIND_HOTEL)
-    assert stack.resume(book, 500.0, reason="back to the flight") is book
-    assert stack.flows == [check, hotel, book]
-    assert [flow.status for flow in stack.flows] == [INTERRUPTED, INTERRUPTED, ACTIVE]
-    assert hotel.interruption == "back to the flight"
-    assert stack.interrupted() == [check, hotel]
 
 
 def test_resuming_a_plan_brings_its_flows() -> None:
@@ -260,14 +194,6 @@ def test_resuming_a_plan_brings_its_flows() -> None:
         "find_hotel",
     ]
     assert stack.check() == []
-
-
-def test_a_finished_flow_cannot_be_resumed() -> None:
-    stack = FlowStack()
-    (book,) = push_all(stack, BOOK_FLIGHT)
-    stack.complete(book)
-    with pytest.raises(IllegalTransition, match="cannot be resumed"):
-        stack.resume(book, 1.0)
 
 
 def test_invariants_are_told_in_sentences() -> None:

@@ -71,16 +71,6 @@ def test_it_opens_at_the_threshold_and_says_when_to_come_back():
     )
 
 
-def test_a_success_in_between_starts_the_count_again():
-    breaker, _ = make_breaker(Clock())
-
-    fail(breaker, 2)
-    breaker.succeeded(breaker.admit())
-    fail(breaker, 2)
-
-    assert breaker.state is CircuitState.CLOSED
-
-
 def test_after_cooling_one_probe_passes_and_its_success_closes():
     clock = Clock()
     breaker, changes = make_breaker(clock)
@@ -99,30 +89,6 @@ def test_after_cooling_one_probe_passes_and_its_success_closes():
         CircuitState.HALF_OPEN,
         CircuitState.CLOSED,
     ]
-
-
-def test_a_failed_probe_opens_again_for_the_whole_time():
-    clock = Clock()
-    breaker, _ = make_breaker(clock)
-    fail(breaker, 3)
-    clock.now += 10
-
-    fail(breaker, 1)
-
-    assert breaker.view().retry_in_s == 10.0
-
-
-def test_a_probe_that_was_given_up_lets_another_pass():
-    clock = Clock()
-    breaker, _ = make_breaker(clock)
-    fail(breaker, 3)
-    clock.now += 10
-
-    breaker.released(breaker.admit())
-
-    assert breaker.state is CircuitState.HALF_OPEN
-    breaker.succeeded(breaker.admit())
-    assert breaker.state is CircuitState.CLOSED
 
 
 def test_late_answers_from_before_the_opening_decide_nothing():

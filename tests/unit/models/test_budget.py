@@ -75,18 +75,6 @@ def test_a_price_per_million_counts_in_millionths():
     assert PRICE(Usage(1_000_000, 500_000)) == Spent(1_500_000, 6_000_000)
 
 
-async def test_calls_side_by_side_share_what_is_left_of_a_turn():
-    budgets, _ = make_budgets(turn=Limit(tokens=2 * WORST))
-    turn = Spending()
-
-    results = await asyncio.gather(
-        *(budgets.reserve(make_request(), PRICE, turn, ONE) for _ in range(3)), return_exceptions=True
-    )
-
-    assert [type(result) for result in results].count(BudgetExceeded) == 1
-    assert turn.spent.tokens == 2 * WORST
-
-
 async def test_what_was_not_used_can_be_spent_again():
     budgets, _ = make_budgets(turn=Limit(tokens=WORST + 10))
     turn = Spending()
@@ -96,16 +84,6 @@ async def test_what_was_not_used_can_be_spent_again():
     await budgets.reserve(make_request(), PRICE, turn, ONE)
 
     assert turn.spent.tokens == WORST + 10
-
-
-async def test_a_session_is_limited_over_its_turns_and_alone():
-    budgets, _ = make_budgets(session=Limit(tokens=WORST))
-
-    await budgets.reserve(make_request(), PRICE, Spending(), ONE)
-    with pytest.raises(BudgetExceeded, match="session"):
-        await budgets.reserve(make_request(), PRICE, Spending(), ONE)
-
-    await budgets.reserve(make_request(), PRICE, Spending(), OTHER)
 
 
 async def test_a_user_is_limited_over_all_sessions_of_a_day_and_of_one_tenant():
@@ -124,18 +102,6 @@ async def test_a_user_is_limited_over_all_sessions_of_a_day_and_of_one_tenant():
         await budgets.reserve(make_request(), PRICE, Spending(), ONE, acme)
     clock.now += DAY_S
     await budgets.reserve(make_request(), PRICE, Spending(), ONE, acme, ada)
-
-
-async def test_a_day_is_limited_over_all_sessions_and_ends():
-    clock = Clock()
-    budgets, _ = make_budgets(clock, day=Limit(tokens=WORST))
-
-    await budgets.reserve(make_request(), PRICE, Spending(), ONE)
-    with pytest.raises(BudgetExceeded, match="day"):
-        await budgets.reserve(make_request(), PRICE, Spending(), OTHER)
-    clock.now += DAY_S
-
-    await budgets.reserve(make_request(), PRICE, Spending(), OTHER)
 
 
 async def test_a_refusal_takes_nothing_from_any_scope():

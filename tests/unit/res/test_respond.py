@@ -91,19 +91,6 @@ async def test_what_often_comes_next_is_offered_and_can_be_taken() -> None:
     assert booked["flows"][-1]["slots"]["destination"] == "MAD"
 
 
-async def test_tasks_to_come_back_to_are_offered() -> None:
-    """IR-2"""
-    talk = converse()
-    for text in ("Book a flight to Madrid", "cancel my booking", "check the status of a flight"):
-        await talk.say(text)
-    turn = await talk.say("go back to what we were doing before")
-
-    assert turn["interaction"]["kind"] == "options"
-    assert labels(turn) == ["Canceling a booking", "Booking a flight"]
-    back = await talk.act(turn["actions"][1]["name"], turn["actions"][1]["payload"])
-    assert back["flows"][-1]["dact"] == "book_flight"
-
-
 async def test_steps_of_a_plan_can_be_left_out_by_a_click() -> None:
     """PL-4"""
     talk = converse()

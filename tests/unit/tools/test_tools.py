@@ -10,7 +10,7 @@ import pytest
 from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.specification import ToolUse
 from orchestrator.errors import ConfigurationError, FailureCategory, LaneLost, ToolFailure
-from orchestrator.pex.execution import Completed, NeedsInput, Recover, Recovery
+from orchestrator.pex.execution import Completed, NeedsInput
 from orchestrator.tools.toolbox import Toolbox, ToolData, ToolError, read_envelope, write_envelope
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.types import FlowId, ToolId
@@ -182,28 +182,6 @@ async def test_what_ends_the_turn_from_outside_is_no_error_of_a_tool() -> None:
 
     with pytest.raises(LaneLost):
         await call(setting, "thing_look", place="attic")
-
-
-async def test_a_failure_that_may_pass_is_tried_once_more_as_a_whole() -> None:
-    """PX-16, first rung: PEX chooses it, and the caller runs the flow again."""
-    setting = make_setting(tools=(replace(LOOK, max_retries=0),), things=Things(DOWN, {"seen": "a hat"}))
-
-    first = await setting.policy.execute(setting.run)
-    second = await setting.policy.execute(setting.run)
-
-    assert isinstance(first, Recover)
-    assert first.recovery is Recovery.RETRY
-    assert second == Completed()
-
-
-async def test_a_failure_that_stays_is_escalated() -> None:
-    """PX-16, last rung: there is only one retry."""
-    setting = make_setting(tools=(replace(LOOK, max_retries=0),), things=Things(DOWN))
-
-    rungs = [(await setting.policy.execute(setting.run)).recovery for _ in range(2)]
-
-    assert rungs == [Recovery.RETRY, Recovery.ESCALATE]
-    assert len(setting.things.calls) == 2
 
 
 def test_a_broken_schema_is_found_at_once() -> None:
