@@ -1,18 +1,18 @@
-"""Base classes for questions to the user: suggested replies, texts, and the action for each answer.
+"""The base class of questions to the user: suggested replies, template, and the action for each answer.
 
-The Agent runs the actions. RES renders the template that a question names.
+The Agent runs the actions. RES renders the template.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from orchestrator.dialogue.questions.deeds import AskAgain, CloseQuestion, Deed, Fill, Start
 from orchestrator.saying import Told
-from orchestrator.types import Dact, FlowId, Json, JsonObject
+from orchestrator.types import Dact, FlowId, JsonObject
 
 
 class Level(StrEnum):
@@ -35,50 +35,6 @@ class Option:
     payload: JsonObject = field(default_factory=JsonObject)
 
 
-class Wording(Protocol):
-    """The part of RES that questions use: templates, and the asking flow's names and values."""
-
-    @property
-    def doing(self) -> str:
-        """Return the flow's activity, such as “booking a flight”, or an empty string if there is no flow."""
-        ...
-
-    @property
-    def explained(self) -> bool:
-        """Return whether the reply already explains why the message was not understood."""
-        ...
-
-    def render(self, template: str, /, **values: Json) -> str: ...
-
-    def render_own(self, suffix: str, /, **values: Json) -> str | None:
-        """Fill in the domain's template ``<dact>.<suffix>``. Return None if it is missing or fails."""
-        ...
-
-    def name_slot(self, slot: str) -> str:
-        """Return the slot's display name."""
-        ...
-
-    def find_prompt(self, slot: str) -> str | None:
-        """Return the domain's own question for a slot, or None or an empty string if there is none."""
-        ...
-
-    def list_facts(self, shown: JsonObject) -> list[JsonObject]:
-        """Return the name and value of each filled slot. Values in `shown` take precedence."""
-        ...
-
-    def list_arguments(self, arguments: JsonObject, found: tuple[str, ...]) -> list[JsonObject]:
-        """Return the name and value of each argument of a call, marking the arguments in `found`."""
-        ...
-
-    def list_done(self) -> list[Told]:
-        """Return the flow's committed side effects, unless the reply already reports them."""
-        ...
-
-    def word_call(self, shown: JsonObject, arguments: JsonObject, found: tuple[str, ...]) -> str:
-        """Return a text that describes a pending call with all its arguments and asks for confirmation."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question(ABC):
     """A question to the user. Each subclass has a `kind`, which identifies the subclass in stored states.
@@ -91,6 +47,8 @@ class Question(ABC):
     slot: str | None = None
     options: tuple[Option, ...] = ()
 
+    template: ClassVar[str]
+    """The template of the question's text. See `res.steps.clarify` for its variables."""
     level: ClassVar[Level] = Level.PARTIAL
     must_be_seen: ClassVar[bool] = False
     """True if answers sent before the question was displayed are ignored."""
@@ -126,10 +84,6 @@ class Question(ABC):
     def fingerprint(self) -> str | None:
         """Return the fingerprint of the call that a “yes” confirms, or None if the question is not about a call."""
         return None
-
-    @abstractmethod
-    def word(self, say: Wording) -> str:
-        """Return the question's text."""
 
     def yes(self) -> Deed:
         """Return the action for “yes”: the only option's action; otherwise, repeat the question."""

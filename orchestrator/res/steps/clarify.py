@@ -13,7 +13,21 @@ from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Ambiguity, AmbiguityHandler, Asked
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.notice import Notice, NoticeKind
-from orchestrator.dialogue.questions import Level, Option
+from orchestrator.dialogue.questions import (
+    AnyQuestion,
+    AskSlot,
+    CallQuestion,
+    ChangeWhat,
+    ChooseRow,
+    LeftOpen,
+    Level,
+    Option,
+    PendingCall,
+    SettleDone,
+    StoppedCall,
+    Unclear,
+    UnknownOutcome,
+)
 from orchestrator.dialogue.specification import Family, SlotSpec
 from orchestrator.res.languages import word
 from orchestrator.res.response import Response
@@ -76,31 +90,63 @@ def _make_field(flow: BaseFlow, slot: SlotSpec) -> JsonObject:
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """The `Wording` for one question. `flow`: the question's flow, or None."""
+    """The texts of one question. `flow`: the question's flow, or None."""
 
     context: TurnContext
     flow: BaseFlow | None
     templates: Templates
 
+    def word(self, about: AnyQuestion) -> str:
+        """Return the question's text."""
+        slot = about.slot or "value"
+        values: dict[str, Json] = {"options": about.labels, "slot": partial(self._name_slot, slot)}
+        match about:
+            case PendingCall() | StoppedCall():
+                return self._word_call(about)
+            case AskSlot():
+                question = self._find_prompt(slot) or self.templates.render(about.template, **values)
+                if not about.options:
+                    return question
+                return self.templates.render("ask_among", question=question, options=about.labels)
+            case ChooseRow():
+                return self._render_own("choose", values) or self.templates.render(about.template, **values)
+            case ChangeWhat():
+                values["options"] = []  # the suggested replies list them
+            case Unclear():
+                values |= {"doing": self.doing, "told": self._is_explained()}
+            case LeftOpen():
+                values["question"] = about.text
+            case SettleDone():
+                values |= about.shown
+            case UnknownOutcome():
+                values |= {
+                    "what": about.what,
+                    "facts": self._list_facts(about.shown),
+                    "arguments": self._list_arguments(about),
+                    "done": self._list_done(),
+                }
+            case _:
+                pass
+        return self.templates.render(about.template, **values)
+
     @property
     def doing(self) -> str:
+        """Return the flow's activity, such as “booking a flight”, or an empty string if there is no flow."""
         return name_doing(self.flow) if self.flow is not None else ""
 
-    @property
-    def explained(self) -> bool:
+    def _is_explained(self) -> bool:
+        """Return whether the reply already explains why the message was not understood."""
         said = {part.kind for part in self.context.changes.messages if isinstance(part, Notice)}
-        return not said.isdisjoint({NoticeKind.ASSUMED, NoticeKind.NOT_UNDERSTOOD})
+        return not said.isdisjoint(_REGRETS)
 
-    def render(self, template: str, /, **values: Json) -> str:
-        return self.templates.render(template, **values)
-
-    def render_own(self, suffix: str, /, **values: Json) -> str | None:
+    def _render_own(self, suffix: str, values: dict[str, Json]) -> str | None:
+        """Fill in the domain's template ``<dact>.<suffix>``. Return None if it is missing or fails."""
         if self.flow is None or (own := self.templates.first(f"{self.flow.dact}.{suffix}")) is None:
             return None
         values = {"slots": partial(self._show_slots, self.flow), **values}
         return try_template(self.templates, own, values, self.context, self.flow)
 
-    def name_slot(self, slot: str) -> str:
+    def _name_slot(self, slot: str) -> str:
         """Return the slot's label, or the noun of its description if a displayed row can fill the slot."""
         listed = self.context.state.shown
         takes_row = listed is not None and listed.key == slot
@@ -108,50 +154,54 @@ class Speech:
             return name_slot(slot)
         return name_slot_of(self.flow, slot) if takes_row else label_slot(self.flow, slot)
 
-    def find_prompt(self, slot: str) -> str | None:
+    def _find_prompt(self, slot: str) -> str | None:
+        """Return the domain's own question for a slot, or None or an empty string if there is none."""
         spec = self.flow.slot(slot) if self.flow is not None else None
         return spec.prompt if spec is not None else None
 
-    def list_facts(self, shown: JsonObject) -> list[JsonObject]:
+    def _list_facts(self, shown: JsonObject) -> list[JsonObject]:
+        """Return the name and value of each filled slot. Values in `shown` take precedence."""
         if self.flow is None:
             return []
         return list_facts(self.flow, shown, self.context.world.registry, self.context.local_now)
 
-    def list_done(self) -> list[Told]:
+    def _list_done(self) -> list[Told]:
+        """Return the flow's committed side effects, unless the reply already reports them."""
         if self.flow is None or self.context.journal.stopped:  # a stopped turn has reported its side effects
             return []
         mine = (one for one in self.context.state.effects if one.flow_id == self.flow.flow_id)
         return [one.summary for one in mine if one.is_done and one.summary]
 
-    def list_arguments(self, arguments: JsonObject, found: tuple[str, ...]) -> list[JsonObject]:
+    def _list_arguments(self, about: CallQuestion) -> list[JsonObject]:
+        """Return the name and value of each argument of a call, marking the arguments in `found`."""
         if self.flow is None:
             return []
-        return list_arguments(
-            self.flow, arguments, found, self.context.world.registry, self.context.local_now
-        )
+        registry, now = self.context.world.registry, self.context.local_now
+        return list_arguments(self.flow, about.arguments, about.found, registry, now)
 
-    def word_call(self, shown: JsonObject, arguments: JsonObject, found: tuple[str, ...]) -> str:
-        flow = self.flow
+    def _word_call(self, about: CallQuestion) -> str:
+        """Return a text that describes a pending call with all its arguments and asks for confirmation."""
+        flow, shown, arguments = self.flow, about.shown, about.arguments
         if flow is None:
-            return self.render("retry")
+            return self.templates.render("retry")
         values: dict[str, Json] = {
             "shown": shown,
             "doing": partial(name_doing, flow),
-            "facts": partial(self.list_facts, shown),
+            "facts": partial(self._list_facts, shown),
         }
-        listed = self.list_arguments(arguments, found)
-        text = self.render_own("confirm", **values)
+        listed = self._list_arguments(about)
+        text = self._render_own("confirm", values)
         if text:
             besides = list_unshown(flow, arguments, listed, text)
-            return self.render("confirm_besides", text=text, arguments=besides) if besides else text
-        slots, facts = self._show_slots(flow), self.list_facts(shown)
+            return self.templates.render("confirm_besides", text=text, arguments=besides) if besides else text
+        slots, facts = self._show_slots(flow), self._list_facts(shown)
         told = {name: str(one["value"]) for one in facts if (name := str(one["name"]))}
         added = [one for one in listed if one["found"] or told.get(str(one["name"])) != one["value"]]
         known = [str(value) for value in (*flow.values().values(), *slots.values())]
         known += [label_slot(flow, name) for name in arguments]
         others = [one for one in list_found(flow, shown) if not {str(one["value"]), one["name"]} & {*known}]
         values["facts"] = [one for one in facts if all(one["name"] != other["name"] for other in added)]
-        return self.render("confirm", slots=slots, found=others, arguments=added, **values)
+        return self.templates.render(about.template, slots=slots, found=others, arguments=added, **values)
 
     def _show_slots(self, flow: BaseFlow) -> JsonObject:
         return show_slots(flow, self.context.world.registry, self.context.local_now)
@@ -176,14 +226,14 @@ async def clarify(response: Response) -> None:
     flow = context.state.stack.get(entry.flow_id) if entry.flow_id is not None else None
     form = make_form(flow, question)
     speech = Speech(context, flow, templates)
-    text = question.about.word(speech) if form is None else _ask_form(speech, form)
+    text = speech.word(question.about) if form is None else _ask_form(speech, form)
     entry.put(text)
     _put_labels(handler, entry, templates)
     # If the user did something else in the meantime, add the options without an apology.
     pressing = question.escalate and not context.changes.asks_again and not context.changes.completed
     if pressing:
         if not _REGRETS.intersection(answer.templates):  # one apology is enough
-            answer.add(templates.render(NoticeKind.ESCALATED.value, doing=name_doing(flow) if flow else ""))
+            answer.add(templates.render(NoticeKind.ESCALATED.value, doing=speech.doing))
         context.log.flags["escalated"] = True
     answer.add(text)
     answer.interaction = form or _describe(question)
@@ -192,7 +242,7 @@ async def clarify(response: Response) -> None:
     if question.escalate:
         options += ways_out(context, flow, entry)
     if pressing:
-        answer.add(templates.render("offer_way_out", doing=name_doing(flow) if flow else ""))
+        answer.add(templates.render("offer_way_out", doing=speech.doing))
     answer.actions = [write_action(option, templates) for option in options]
 
 
@@ -257,7 +307,7 @@ def write_action(option: Option, templates: Templates) -> JsonObject:
 def _ask_form(speech: Speech, form: JsonObject) -> str:
     assert speech.flow is not None
     names = [field["label"] for field in form["fields"]]
-    return speech.render("ask_form", names=names, purpose=name_purpose(speech.flow))
+    return speech.templates.render("ask_form", names=names, purpose=name_purpose(speech.flow))
 
 
 ABOUT_PLANS = frozenset(
