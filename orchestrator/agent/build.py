@@ -12,9 +12,7 @@ from orchestrator.models.engineer import PromptEngineer
 from orchestrator.nlu.module import NLU
 from orchestrator.nlu.system1 import System1
 from orchestrator.pex.documents import AnswerFromDocuments
-from orchestrator.pex.frames import FrameWriter
 from orchestrator.pex.policy import PEX, BasePolicy
-from orchestrator.pex.query_writer import QueryWriter
 from orchestrator.pex.skills.runner import SkillRunner
 from orchestrator.plans.advisor import Advisor
 from orchestrator.plans.planner import Planner
@@ -102,11 +100,9 @@ def make_policies(
     If `engineer` is given, policies can run skills, rewrite queries and redraw frames.
     """
     skills = SkillRunner(domain, engineer, TokenStream) if engineer is not None and domain.skills else None
-    writer = FrameWriter(engineer) if engineer is not None else None
-    queries = QueryWriter(engineer) if engineer is not None else None
     policies = {dact: make_policy(own.get(dact), flow, planner) for dact, flow in domain.flows.items()}
     for policy in policies.values():
-        policy.skills, policy.writer, policy.query_writer = skills, writer, queries
+        policy.skills, policy.engineer = skills, engineer
     return policies
 
 

@@ -12,9 +12,9 @@ from typing import Protocol, TypeAlias
 from orchestrator.dialogue.records import Frame
 from orchestrator.dialogue.specification import FlowSpec, ToolUse
 from orchestrator.errors import FailureCategory
+from orchestrator.models.engineer import PromptEngineer
 from orchestrator.pex.execution import Execution, Failed
-from orchestrator.pex.frames import FrameWriter, make_frame
-from orchestrator.pex.query_writer import QueryWriter
+from orchestrator.pex.frames import make_frame
 from orchestrator.pex.skill_outcome import SkillOutcome
 from orchestrator.saying import Told, say
 from orchestrator.tools.guardrails.verdict import Entities
@@ -113,8 +113,8 @@ class Choices:
     """Maximum number of rows offered in a choice."""
 
     skills: Skills | None = None
-    writer: FrameWriter | None = None
-    query_writer: QueryWriter | None = None
+    engineer: PromptEngineer | None = None
+    """Asks a model to repair frames and queries, or None."""
 
     def __init__(self, spec: FlowSpec) -> None:
         self.spec = spec

@@ -46,8 +46,8 @@ def find_rows(data: JsonObject) -> list[JsonObject] | None:
     return next((value for value in data.values() if is_list(value) and value and is_object(value[0])), None)
 
 
-async def repair(run: Execution, writer: FrameWriter | None) -> Failed | None:
-    """Repair an invalid frame, with a limited number of attempts.
+async def repair(run: Execution, engineer: PromptEngineer | None) -> Failed | None:
+    """Repair an invalid frame, with a limited number of attempts. `engineer`: asks a model, or None.
 
     Return None if there is no frame or it is valid after the repair, or Failed if all attempts fail.
     """
@@ -56,8 +56,8 @@ async def repair(run: Execution, writer: FrameWriter | None) -> Failed | None:
         return None
     while (fault := find_fault(frame)) is not None and run.begin_repair():
         how = _repair_once(run, frame)
-        if how is None and run.has_repairs and writer is not None:
-            how = await writer.redraw(run, frame, fault)
+        if how is None and run.has_repairs and engineer is not None:
+            how = await _redraw(run, engineer, frame, fault)
         how = how or _show_plainly(run, frame)
         if how is None:
             break
@@ -139,43 +139,48 @@ SCHEMA: JsonObject = {
 }
 
 
-class FrameWriter:
-    """A client that asks a model how to display an invalid frame in another form."""
+async def _redraw(run: Execution, engineer: PromptEngineer, frame: Frame, fault: str) -> str | None:
+    """Apply a model's choice to a frame. Return the repair's name, or None if the answer is unusable.
 
-    def __init__(self, engineer: PromptEngineer) -> None:
-        self._engineer = engineer
+    The model is asked for ``{display_type, field, display_name?, chart_type?}``.
+    """
+    variables: dict[str, Json] = {
+        "task": run.flow.spec.description or run.flow.title,
+        "display_types": list(DISPLAY_TYPES),
+        "fault": fault,
+        "frame": {"display_type": frame.display_type, "chart_type": frame.chart_type},
+        "fields": {name: _describe(value) for name, value in run.data.items()},
+    }
+    chosen = await ask_model(run, engineer, PROMPT, variables, redraw_schema(run.data), SCHEMA)
+    field = None if chosen is None else chosen.get("field")
+    data = run.data.get(field) if field is not None else run.data or None
+    if chosen is None or data is None:
+        return None
+    frame.data, frame.error = data, None
+    frame.display_type = chosen["display_type"]
+    frame.chart_type = chosen.get("chart_type")
+    frame.display_name = chosen.get("display_name") or frame.display_name
+    return "replace"
 
-    async def redraw(self, run: Execution, frame: Frame, fault: str) -> str | None:
-        """Apply a model's choice to a frame. Return the repair's name, or None if the answer is unusable."""
-        chosen = await self.choose(run, frame, fault)
-        field = None if chosen is None else chosen.get("field")
-        data = run.data.get(field) if field is not None else run.data or None
-        if chosen is None or data is None:
-            return None
-        frame.data, frame.error = data, None
-        frame.display_type = chosen["display_type"]
-        frame.chart_type = chosen.get("chart_type")
-        frame.display_name = chosen.get("display_name") or frame.display_name
-        return "replace"
 
-    async def choose(self, run: Execution, frame: Frame, fault: str) -> JsonObject | None:
-        """Ask a model for ``{display_type, field, display_name?, chart_type?}``. Return None if no model answers."""
-        if not self._engineer.can_answer(PROMPT):
-            return None
-        variables: dict[str, Json] = {
-            "task": run.flow.spec.description or run.flow.title,
-            "display_types": list(DISPLAY_TYPES),
-            "fault": fault,
-            "frame": {"display_type": frame.display_type, "chart_type": frame.chart_type},
-            "fields": {name: _describe(value) for name, value in run.data.items()},
-        }
-        try:
-            call = run.context.call.for_flow(run.flow.flow_id)
-            schema = redraw_schema(run.data)
-            return await self._engineer.structured(PROMPT, variables, schema, call, judged_by=SCHEMA)
-        except MODEL_FAILURES as error:
-            run.context.log.failed_check("pex", "redraw", f"{error.code}: {error}", run.flow.flow_id)
-            return None
+async def ask_model(
+    run: Execution,
+    engineer: PromptEngineer,
+    prompt: str,
+    variables: dict[str, Json],
+    schema: JsonObject,
+    judged_by: JsonObject,
+) -> JsonObject | None:
+    """Ask a model for a repair. Return None if no model answers. `judged_by`: validates the answer."""
+    if not engineer.can_answer(prompt):
+        return None
+    try:
+        call = run.context.call.for_flow(run.flow.flow_id)
+        return await engineer.structured(prompt, variables, schema, call, judged_by=judged_by)
+    except MODEL_FAILURES as error:
+        check, why = prompt.removeprefix("pex_"), f"{error.code}: {error}"
+        run.context.log.failed_check("pex", check, why, run.flow.flow_id)
+        return None
 
 
 def redraw_schema(data: JsonObject) -> JsonObject:

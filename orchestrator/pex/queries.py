@@ -7,17 +7,37 @@ of a flow.
 
 from __future__ import annotations
 
+from orchestrator.models.schemas import bounded_text, closed
 from orchestrator.pex.calls.guarded_call import call_guarded
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution, Query, Recovery
-from orchestrator.pex.frames import find_rows
+from orchestrator.pex.frames import ask_model, find_rows
 from orchestrator.saying import Told, say
 from orchestrator.telemetry import SignalType
 from orchestrator.tools.guardrails.verdict import RejectedCode
 from orchestrator.tools.toolbox import ToolData
-from orchestrator.types import JsonObject, is_list
+from orchestrator.types import Json, JsonObject, is_list
 
 NOTHING_FOUND = "it found no rows"
+
+PROMPT = "pex_requery"
+LONGEST_STATEMENT = 8000  # characters
+LONGEST_REASON = 200  # characters
+SCHEMA: JsonObject = {
+    "type": "object",
+    "required": ["statement"],
+    "properties": {
+        "statement": {"type": ["string", "null"], "maxLength": LONGEST_STATEMENT},
+        "change": {"type": "string", "maxLength": LONGEST_REASON},
+    },
+}
+
+
+def requery_schema() -> JsonObject:
+    return closed(
+        statement={"type": ["string", "null"], "maxLength": LONGEST_STATEMENT},
+        change=bounded_text(LONGEST_REASON),
+    )
 
 
 async def repair_query(run: Execution, policy: Choices, *, failed: str | None = None) -> bool:
@@ -65,7 +85,10 @@ def _find_fault(run: Execution, query: Query) -> str | None:
 async def _rewrite(
     run: Execution, policy: Choices, query: Query, fault: str, tried: list[JsonObject]
 ) -> tuple[str, str, Told] | None:
-    """Return another statement, the kind of repair and a message for the user, or None if there is no repair."""
+    """Return another statement, the kind of repair and a message for the user, or None if there is no repair.
+
+    `tried`: earlier statements, each with its fault.
+    """
     if query.unknown is not None and query.nearest is not None:
         # Imported here because the parser is large, and few domains use model-written SQL.
         from orchestrator.tools.guardrails.sql import rename_in_sql  # noqa: PLC0415
@@ -74,14 +97,26 @@ async def _rewrite(
         if statement != query.statement and all(one["statement"] != statement for one in tried):
             told = say("query_corrected", name=query.unknown, nearest=query.nearest)
             return statement, "correct_name", told
-    if policy.query_writer is None:
+    if policy.engineer is None:
         return None
-    written = await policy.query_writer.rewrite(run, query, fault, tried, policy.knowledge(run))
-    if written is None:
-        return None
-    is_sound = written.change and policy.find_fault_in_text(run, written.change) is None
-    told = say("query_replaced", failed=query.fault is not None, change=written.change if is_sound else "")
-    return written.statement, "requery", told
+    variables: dict[str, Json] = {
+        "task": run.flow.spec.description or run.flow.title,
+        "tool": query.tool.spec.description or query.tool.spec.name,
+        "utterance": run.context.text,
+        "slots": run.flow.values(),
+        "known": policy.knowledge(run),
+        "statement": query.statement,
+        "fault": fault,
+        "tried": tried,
+    }
+    answer = await ask_model(run, policy.engineer, PROMPT, variables, requery_schema(), SCHEMA)
+    statement = str(answer["statement"] or "").strip() if answer is not None else ""
+    if answer is None or not statement:
+        return None  # the model keeps the query or does not answer
+    change = str(answer.get("change") or "").strip()
+    is_sound = change and policy.find_fault_in_text(run, change) is None
+    told = say("query_replaced", failed=query.fault is not None, change=change if is_sound else "")
+    return statement, "requery", told
 
 
 def _drop_stale(run: Execution, before: JsonObject, found: JsonObject) -> JsonObject:

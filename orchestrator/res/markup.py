@@ -9,10 +9,6 @@ import re
 _BACKSLASH = re.compile(r"\\([\\`*_{}\[\]()#+\-.!<>~|\d])")
 
 
-def unescape(text: str) -> str:
-    return _BACKSLASH.sub(r"\1", text)
-
-
 def to_plain(message: str) -> str:
     """Convert a message to plain text. Lists keep their markers."""
-    return unescape(message)
+    return _BACKSLASH.sub(r"\1", message)

@@ -7,7 +7,7 @@ from typing import Any
 from lab.evaluation.rubric import verdicts_schema
 from orchestrator.nlu.answer_schemas import values_schema
 from orchestrator.pex.frames import redraw_schema
-from orchestrator.pex.query_writer import requery_schema
+from orchestrator.pex.queries import requery_schema
 from orchestrator.pex.skills.runner import REFLECT_SCHEMA
 from orchestrator.types import Dact
 from tests.cases import for_each

@@ -58,7 +58,7 @@ async def _frame(run: Execution, policy: Choices) -> Failed | None:
         frame.warning = run.repaired
     if frame.code is None:
         frame.code = run.code
-    return await repair(run, policy.writer)
+    return await repair(run, policy.engineer)
 
 
 async def complete(policy: Choices, run: Execution) -> Ending | None:

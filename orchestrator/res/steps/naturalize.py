@@ -13,7 +13,7 @@ from orchestrator.context import Answer, TurnContext
 from orchestrator.memory.context_coordinator import ContextCoordinator
 from orchestrator.ports.language_model import MODEL_FAILURES
 from orchestrator.res.languages import LANGUAGES
-from orchestrator.res.markup import unescape
+from orchestrator.res.markup import to_plain
 from orchestrator.res.response import Response, Writer
 from orchestrator.res.streaming import TokenStream, count_tokens, escape_rewriting, is_list
 from orchestrator.res.wording import show_slots
@@ -226,7 +226,7 @@ def _find_draft(answer: Answer, *, lists: bool) -> Draft | None:
         ends = place == len(answer.parts) or place in answer.fixed
         if not ends and (lists or not is_list(answer.parts[place])):
             continue
-        text = unescape("\n\n".join(answer.parts[first:place]))
+        text = to_plain("\n\n".join(answer.parts[first:place]))
         if text and (best is None or len(text) > len(best.text)):
             best = Draft(first, place, text)
         first = place + 1

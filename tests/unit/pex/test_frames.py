@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.dialogue.records import Frame
+from orchestrator.models.engineer import PromptEngineer
 from orchestrator.pex.execution import Completed, Execution, Failed
-from orchestrator.pex.frames import FrameWriter, find_fault, repair
+from orchestrator.pex.frames import find_fault, repair
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.types import JsonObject
 from tests.configuration import default_config
@@ -26,14 +27,19 @@ def framed(setting: Setting, data: Any = None, **attributes: Any) -> Frame:
 
 
 @dataclass
-class Author(FrameWriter):
+class Author(PromptEngineer):
     """A model with scripted choices that counts its calls."""
 
     choice: JsonObject | None
     asked: list[str] = field(default_factory=list)
 
-    async def choose(self, run: Execution, frame: Frame, fault: str) -> JsonObject | None:
-        self.asked.append(fault)
+    def can_answer(self, prompt_id: str | None) -> bool:
+        return True
+
+    async def structured(
+        self, prompt_id: str, variables: JsonObject, *_: Any, **__: Any
+    ) -> JsonObject | None:
+        self.asked.append(variables["fault"])
         return self.choice
 
 
