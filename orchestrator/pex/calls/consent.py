@@ -20,38 +20,38 @@ from orchestrator.types import Json, JsonObject, ToolId, hash_json, is_list, is_
 
 
 def make_candidate(
-    run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, **more: bool
+    run: Execution,
+    policy: Choices,
+    tool: Tool,
+    arguments: JsonObject,
+    *,
+    agreed: bool = False,
+    again: bool = False,
 ) -> Candidate:
-    """Return the pending call, with the data that it needs after its confirmation.
-
-    `more`: `Candidate` flags, such as `again`.
-    """
-    call, again = (tool.spec.tool_id, arguments), more.get("again", False)
-    named = fingerprint(run.context.state, run.flow, *call, again=again)
-    return Candidate(*call, policy.keep(run), named, **more)
-
-
-def ask_to_confirm(run: Execution, policy: Choices, tool: Tool, arguments: JsonObject) -> NeedsInput:
-    run.context.changes.findings[run.flow.flow_id] = run.data
-    return ask(run, policy, make_candidate(run, policy, tool, arguments), PendingCall)
+    """Return the pending call, with the data that it needs after its confirmation."""
+    named = fingerprint(run.context.state, run.flow, tool.spec.tool_id, arguments, again=again)
+    return Candidate(tool.spec.tool_id, arguments, policy.keep(run), named, agreed, again)
 
 
 def ask(
     run: Execution,
     policy: Choices,
-    candidate: Candidate,
+    tool: Tool,
+    arguments: JsonObject,
     question: Callable[..., PendingCall | StoppedCall | UnknownOutcome],
+    *,
+    again: bool = False,
 ) -> NeedsInput:
     """Present a pending call to the user. `question`: creates the question."""
+    candidate = make_candidate(run, policy, tool, arguments, again=again)
     propose(run.flow, candidate)
-    tool = run.tools.find(candidate.tool_id)
-    arguments = candidate.arguments if tool is None else visible(tool.spec, candidate.arguments)
+    displayed = visible(tool.spec, arguments)
     asked = question(
         flow_id=run.flow.flow_id,
         candidate=candidate.fingerprint,
-        shown=policy.summary(run, candidate.arguments),
-        arguments=arguments,
-        found=find_taken(run, arguments),
+        shown=policy.summary(run, arguments),
+        arguments=displayed,
+        found=find_taken(run, displayed),
     )
     run.context.state.ambiguity.declare(asked, run.context.ids.turn_id)
     return NeedsInput()

@@ -5,7 +5,7 @@ from functools import partial
 from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.questions import UnknownOutcome as AskToRepeat
 from orchestrator.dialogue.records import EffectNote, EffectStatus
-from orchestrator.pex.calls.consent import ask, make_candidate
+from orchestrator.pex.calls.consent import ask
 from orchestrator.pex.choices import Choices, is_short
 from orchestrator.pex.execution import Execution, NeedsInput
 from orchestrator.saying import Told, say
@@ -87,19 +87,6 @@ def _needed_to_undo(run: Execution, tool: Tool, data: JsonObject) -> JsonObject:
 ROUNDS = 3  # maximum number of repetitions of a call that was not done, before asking the user
 
 
-async def find_out(
-    run: Execution,
-    policy: Choices,
-    tool: Tool,
-    arguments: JsonObject,
-    unknown: UnknownOutcome,
-    compensates: str | None = None,
-) -> ToolAnswer | NeedsInput:
-    """Resolve an unknown outcome by querying the tool's status. If that fails, ask the user."""
-    answer = await resolve_by_query(run, run.flow.flow_id, tool, arguments, unknown, compensates=compensates)
-    return answer or ask_what_to_do(run, policy, tool, arguments)
-
-
 async def resolve_by_query(
     run: Execution,
     flow_id: FlowId,
@@ -157,5 +144,4 @@ def ask_what_to_do(run: Execution, policy: Choices, tool: Tool, arguments: JsonO
     flow_id = run.flow.flow_id
     note_effect(run, policy, tool, arguments, None)
     run.context.tell(NoticeKind.UNKNOWN_OUTCOME, flow_id=flow_id)
-    candidate = make_candidate(run, policy, tool, arguments, again=True)
-    return ask(run, policy, candidate, partial(AskToRepeat, what=tool.spec.name))
+    return ask(run, policy, tool, arguments, partial(AskToRepeat, what=tool.spec.name), again=True)

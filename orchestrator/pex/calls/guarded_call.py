@@ -8,22 +8,12 @@ from typing import TypeAlias
 
 from orchestrator.dialogue.consent import drop_candidate, read_candidate
 from orchestrator.dialogue.progress import Candidate
-from orchestrator.dialogue.questions import ChooseRow, Option, StoppedCall
+from orchestrator.dialogue.questions import ChooseRow, Option, PendingCall, StoppedCall
 from orchestrator.domain.guarding import GuardedInput, Language
 from orchestrator.errors import FailureCategory
-from orchestrator.pex.calls.consent import (
-    ask,
-    ask_to_confirm,
-    hold_for_approval,
-    make_candidate,
-)
-from orchestrator.pex.calls.effects import find_out, find_undone, note_effect
-from orchestrator.pex.calls.later import (
-    continue_awaited,
-    find_awaited,
-    wait_for_result,
-    wait_for_unknown,
-)
+from orchestrator.pex.calls.consent import ask, hold_for_approval
+from orchestrator.pex.calls.effects import find_undone, note_effect
+from orchestrator.pex.calls.later import continue_awaited, find_awaited, find_out, wait_for_result
 from orchestrator.pex.choices import Arguments, Choice, Choices, NothingFound, Unfed
 from orchestrator.pex.execution import Ending, Execution, Failed, NeedsInput, Parked, Query
 from orchestrator.saying import say
@@ -160,7 +150,8 @@ async def _call(
             return guarded
         arguments = guarded
         if _asks_first(run, tool):
-            return ask_to_confirm(run, policy, tool, arguments)
+            run.context.changes.findings[run.flow.flow_id] = run.data
+            return ask(run, policy, tool, arguments, PendingCall)
     if tool.has_effect and run.context.state.ambiguity.blocks(run.flow.flow_id):
         return NeedsInput()
     labels = run.context.state.intake.labels
@@ -173,10 +164,9 @@ async def _call(
         run.context, run.flow.flow_id, tool, arguments, again=again, compensates=undone
     )
     if isinstance(result, NotBegun):
-        return ask(run, policy, make_candidate(run, policy, tool, arguments, again=again), StoppedCall)
+        return ask(run, policy, tool, arguments, StoppedCall, again=again)
     if isinstance(result, UnknownOutcome):
-        find = find_out if tool.spec.later is None else wait_for_unknown
-        result = await find(run, policy, tool, arguments, result, undone)
+        result = await find_out(run, policy, tool, arguments, result, undone)
     return _conclude(run, policy, tool, arguments, confirmed, result)
 
 

@@ -48,21 +48,24 @@ def wait_for_result(
     return Parked(accepted.reference)
 
 
-async def wait_for_unknown(
+async def find_out(
     run: Execution,
     policy: Choices,
     tool: Tool,
     arguments: JsonObject,
     unknown: UnknownOutcome,
-    compensates: str | None = None,
-) -> ToolAnswer:
-    """Query the status of a call that the tool may have accepted. If the status is unknown, wait for a result."""
-    del policy
+    compensates: str | None,
+) -> ToolAnswer | NeedsInput:
+    """Resolve an unknown outcome by querying the tool's status.
+
+    If the status is unknown, wait for the result if the tool may have accepted the call; otherwise, ask the user.
+    """
     flow_id, spec = run.flow.flow_id, tool.spec
     answer = await resolve_by_query(run, flow_id, tool, arguments, unknown, compensates=compensates)
     if answer is not None:
         return answer
-    assert spec.later is not None
+    if spec.later is None:
+        return ask_what_to_do(run, policy, tool, arguments)
     name = make_effect(run.context, flow_id, tool, arguments).fingerprint
     key, look_in_s = unknown.idempotency_key, spec.later.first_look_s
     return await run.tools.expect_result(run.context, spec, key, name, look_in_s)
