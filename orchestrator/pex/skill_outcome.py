@@ -7,7 +7,7 @@ from orchestrator.domain.model import SkillSpec
 from orchestrator.domain.portable import simplify
 from orchestrator.errors import FailureCategory
 from orchestrator.models.structured import Shape, ToolsAnswer, read_json
-from orchestrator.pex.execution import Ending
+from orchestrator.pex.execution import Failed, NeedsInput, Parked
 from orchestrator.ports.language_model import ToolDefinition
 from orchestrator.saying import Told
 from orchestrator.types import JsonObject, is_object
@@ -20,43 +20,29 @@ LONGEST = 500
 
 @dataclass(frozen=True, slots=True)
 class Success:
+    """The outcome of a skill with a result. `warning`: why the result is incomplete, or None."""
+
     data: JsonObject
     entries: tuple[str, ...] = ()
+    warning: Told | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """The outcome of a failed skill.
+Interrupted: TypeAlias = NeedsInput | Parked
+"""The outcome of a skill that stops because a call needs the user, an approval or a late result."""
 
-    Attributes:
-        partial: findings so far, or None.
-        retryable: True if a second run may succeed.
-        final: True if later runs would also fail until something changes.
-    """
-
-    category: FailureCategory
-    message: Told
-    partial: JsonObject | None = None
-    retryable: bool = False
-    final: bool = False
+SkillOutcome: TypeAlias = Success | Failed | Interrupted
 
 
-@dataclass(frozen=True, slots=True)
-class Uncertain:
-    """The outcome of a skill that cannot continue. `reason`: text for the user. `context`: evidence for rerouting."""
-
-    reason: str
-    context: JsonObject
-
-
-@dataclass(frozen=True, slots=True)
-class Interrupted:
-    """The outcome of a skill that stops because a call needs the user, an approval or a late result."""
-
-    ending: Ending
-
-
-SkillOutcome: TypeAlias = Success | Failure | Uncertain | Interrupted
+def name_outcome(outcome: SkillOutcome) -> str:
+    match outcome:
+        case Success(warning=None):
+            return "success"
+        case Success():
+            return "failure"
+        case Failed():
+            return "uncertain" if outcome.uncertain else "failure"
+        case NeedsInput() | Parked():
+            return "interrupted"
 
 
 def define_finish(skill: SkillSpec) -> ToolDefinition:
@@ -156,13 +142,15 @@ def read_end(answer: ToolsAnswer) -> JsonObject | None:
     return answer.calls[0].arguments if answer.calls[0].name == FINISH else None
 
 
-def read_outcome(body: JsonObject, failed: FailureCategory | None) -> Success | Failure | Uncertain:
+def read_outcome(body: JsonObject, failed: FailureCategory | None) -> Success | Failed:
     """Convert valid arguments of `finish` to an outcome. `failed`: the last call's failure, or None."""
     data: JsonObject = body.get("data") or {}
     match body["outcome"]:
         case "success":
             return Success(data, tuple(body.get("notes") or ()))
+        case "failure" if data:
+            return Success(data, warning=body["message"])
         case "failure":
-            return Failure(failed or FailureCategory.NOT_FOUND, body["message"], data or None)
+            return Failed(failed or FailureCategory.NOT_FOUND, body["message"])
         case _:
-            return Uncertain(body["message"], data)
+            return Failed(FailureCategory.VALIDATION_ERROR, body["message"], uncertain=True, evidence=data)

@@ -173,9 +173,9 @@ class Calls:
                 )
             case Parked():
                 self._remember(tool, arguments)
-                return Interrupted(answer)
+                return answer
             case NeedsInput():
-                return Interrupted(answer)
+                return answer
         if tool.has_effect:
             self.effects[_name_call(tool.spec.tool_id, arguments)] = result
         return result

@@ -24,16 +24,16 @@ from orchestrator.models.schemas import bounded_text, closed, list_of
 from orchestrator.models.structured import ToolsAnswer
 from orchestrator.models.templates import encode_data
 from orchestrator.pex.choices import Choices
-from orchestrator.pex.execution import Execution
+from orchestrator.pex.execution import Execution, Failed
 from orchestrator.pex.skill_outcome import (
     FINISH,
-    Failure,
     FinishShape,
     Interrupted,
     SkillOutcome,
     Success,
     define_finish,
     find_fault,
+    name_outcome,
     read_end,
     read_outcome,
     shape_of,
@@ -90,20 +90,21 @@ class SkillRunner:
         try:
             outcome = await loop.go()
         except SkillTimedOut:
-            outcome = Failure(FailureCategory.TIMEOUT, TOO_SLOW)
+            outcome = Failed(FailureCategory.TIMEOUT, TOO_SLOW)
         except MODEL_FAILURES as error:
             run.context.log.degrade(error.code)
             run.context.log.failed_check("pex", "skill", f"{error.code}: {error}", run.flow.flow_id)
             outcome = _failure_of(error)
-        if not isinstance(outcome, Success) and loop.streamed is not None:
+        name = name_outcome(outcome)
+        if name != "success" and loop.streamed is not None:
             await loop.streamed.take_back()
         run.context.log.signal(
             "pex",
             SignalType.CHECK,
             run.flow.flow_id,
             check="skill",
-            ok=not isinstance(outcome, Failure),
-            outcome=type(outcome).__name__.lower(),
+            ok=name != "failure",
+            outcome=name,
             rounds=loop.rounds,
             calls=calls.made,
         )
@@ -119,7 +120,7 @@ class SkillRunner:
         return Clock(allowed_s, run.context.call.deadline)
 
 
-def _failure_of(error: ModelUnavailable | ModelOutputInvalid | BudgetExceeded) -> Failure:
+def _failure_of(error: ModelUnavailable | ModelOutputInvalid | BudgetExceeded) -> Failed:
     match error:
         case ModelFiltered() | ModelRefused():
             message = WITHHELD
@@ -128,7 +129,7 @@ def _failure_of(error: ModelUnavailable | ModelOutputInvalid | BudgetExceeded) -
         case _:
             message = NOT_NOW
     retryable = isinstance(error, ModelOutputInvalid) and not error.final
-    return Failure(FailureCategory.SERVER_ERROR, message, retryable=retryable, final=error.final)
+    return Failed(FailureCategory.SERVER_ERROR, message, retryable=retryable, final=error.final)
 
 
 @dataclass(slots=True)
@@ -169,7 +170,7 @@ class _Loop:
             interrupted = await self._make_calls(answer)
             if interrupted is not None:
                 return interrupted
-        return self.draft or Failure(FailureCategory.SERVER_ERROR, NOT_NOW)
+        return self.draft or Failed(FailureCategory.SERVER_ERROR, NOT_NOW)
 
     async def _ask(self, variables: dict[str, Json], *, last: bool) -> ToolsAnswer | None:
         """Request the next step from the model. Return None if the model fails or is too slow but a draft exists."""
@@ -218,7 +219,7 @@ class _Loop:
     async def _end(self, answer: ToolsAnswer, body: JsonObject) -> SkillOutcome | None:
         """Return the outcome, or None if the model must correct its answer."""
         outcome = read_outcome(body, self.calls.failed)
-        if not isinstance(outcome, Success):
+        if isinstance(outcome, Failed) or outcome.warning is not None:
             return outcome
         fault = self._find_fault(outcome.data)
         if fault is not None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from orchestrator.dialogue.specification import Mode
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.calls.guarded_call import call_in_order
 from orchestrator.pex.choices import Choices, Skills
 from orchestrator.pex.execution import Ending, Execution, Failed
 from orchestrator.pex.queries import repair_query
-from orchestrator.pex.skill_outcome import Failure, Interrupted, Success, Uncertain
+from orchestrator.pex.skill_outcome import Success
 from orchestrator.pex.skills.components import write_note
 from orchestrator.saying import say
 from orchestrator.types import Json, JsonObject, is_object
@@ -76,22 +78,16 @@ async def invoke(policy: Choices, run: Execution) -> Ending | None:
 async def _run_skill(run: Execution, policy: Choices) -> Ending | None:
     assert policy.skills is not None
     match await policy.skills.run(run, policy):
-        case Success(data, entries):
-            run.data, run.by_skill = _prefer_tools(run, data), True
+        case Success(data, entries, warning):
+            run.data, run.by_skill, run.warning = _prefer_tools(run, data), True, warning
             for entry in entries:
                 await write_note(run, entry)
             return None
-        case Failure(_, message, partial) if partial:
-            run.data, run.by_skill = _prefer_tools(run, partial), True
-            run.warning = message
-            return None
-        case Failure(category, message, _, retryable, final):
+        case Failed() as failed:
             unchanged = not any(tool.has_effect for tool, _ in run.answers)
-            return Failed(category, message, retryable=retryable and unchanged, final=final)
-        case Uncertain(reason, context):
-            return Failed(FailureCategory.VALIDATION_ERROR, reason, uncertain=True, evidence=context)
-        case Interrupted(ending):
-            return ending
+            return replace(failed, retryable=failed.retryable and unchanged)
+        case waiting:
+            return waiting
 
 
 def _prefer_tools(run: Execution, data: JsonObject) -> JsonObject:
