@@ -152,12 +152,7 @@ async def find_line(lease: Lease, journal: Journal, fingerprint: str) -> LedgerE
 
 
 def _name_end(flow: BaseFlow) -> JsonObject:
-    return {
-        "dact": flow.dact,
-        "flow_id": flow.flow_id,
-        "state": flow.state.value,
-        "reason": None if flow.reason is None else flow.reason.value,
-    }
+    return {"dact": flow.dact, "flow_id": flow.flow_id, **flow.status.serialize()}
 
 
 def decide_proposal(lease: Lease, work: Work, modules: Modules) -> TurnCommit:

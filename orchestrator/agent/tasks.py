@@ -255,7 +255,4 @@ def _clear_stack(context: TurnContext) -> None:
         state.ambiguity.resolve(flow_id=flow.flow_id)
         if flow.state is FlowState.COMPLETED:
             context.changes.messages.append(flow)
-        reason = None if flow.reason is None else flow.reason.value
-        context.log.event(
-            "flow_popped", dact=flow.dact, flow_id=flow.flow_id, state=flow.state.value, reason=reason
-        )
+        context.log.event("flow_popped", dact=flow.dact, flow_id=flow.flow_id, **flow.status.serialize())

@@ -47,16 +47,12 @@ class ProblemKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SlotProblem:
-    """A problem with a slot's value. `why`: a sentence for the user. `candidates`: values to choose from.
-
-    `text`: the user's words for the value.
-    """
+    """A problem with a slot's value. `why`: a sentence for the user. `candidates`: values to choose from."""
 
     slot: str
     kind: ProblemKind
     why: Told
     candidates: tuple[Json, ...] = ()
-    text: str = ""
 
 
 Labels: TypeAlias = Mapping[str, Mention | Json]
@@ -196,18 +192,17 @@ class BaseFlow:
         return value if isinstance(value, SlotProblem) else None
 
     def _read(self, name: str, mention: Mention) -> Valid | SlotProblem:
-        text = mention.text[:200]
         if self.slot(name) is None:
             why = say("no_such_slot", task=self.title, slot=show(name))
-            return SlotProblem(name, ProblemKind.UNKNOWN_SLOT, why, (), text)
+            return SlotProblem(name, ProblemKind.UNKNOWN_SLOT, why)
         if mention.invalid:
-            return SlotProblem(name, ProblemKind.INVALID, mention.invalid, (), text)
+            return SlotProblem(name, ProblemKind.INVALID, mention.invalid)
         if mention.value is None and mention.candidates:
             why = say("several_values", count=len(mention.candidates), slot=name.replace("_", " "))
-            return SlotProblem(name, ProblemKind.SEVERAL, why, mention.candidates, text)
+            return SlotProblem(name, ProblemKind.SEVERAL, why, mention.candidates)
         verdict = self.judge(name, mention.value)
         if isinstance(verdict, Rejected):
-            return SlotProblem(name, ProblemKind.INVALID, verdict.why, (), text)
+            return SlotProblem(name, ProblemKind.INVALID, verdict.why)
         return verdict
 
     def take_over(self, old: BaseFlow) -> None:

@@ -87,7 +87,7 @@ _OF_PLANS = ("goal", "rounds", "noted", "by_model", "settled", "beyond")
 
 def _write_step(step: PlanStep) -> JsonObject:
     kept = {name: value for name, value in dump(step).items() if value}
-    return kept | {"state": step.state.value, "reason": step.reason.value if step.reason else None}
+    return kept | step.status.serialize()
 
 
 class ConverseFlow(BaseFlow):

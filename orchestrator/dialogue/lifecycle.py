@@ -2,6 +2,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from orchestrator.errors import IllegalTransition
+from orchestrator.types import JsonObject
 
 
 class FlowState(StrEnum):
@@ -36,6 +37,9 @@ class FlowStatus(NamedTuple):
     def __str__(self) -> str:
         return f"{self.state} ({self.reason})" if self.reason else str(self.state)
 
+    def serialize(self) -> JsonObject:
+        return {"state": self.state.value, "reason": None if self.reason is None else self.reason.value}
+
 
 PLANNED = FlowStatus(FlowState.PENDING, Reason.PLANNED)
 INTERRUPTED = FlowStatus(FlowState.PENDING, Reason.INTERRUPTED)
@@ -56,26 +60,15 @@ ENDED = frozenset({FlowState.COMPLETED, FlowState.INVALID})
 PARKED = frozenset({AWAITING_APPROVAL, AWAITING_CONTEXT, AWAITING_RESULT})
 """Statuses that end with an external event, not when the flow reaches the top of the stack."""
 
+_FROM_PENDING = frozenset({ACTIVE, CANCELLED, ABANDONED, PRUNED, PLAN_ABANDONED})
+
 TRANSITIONS: dict[FlowStatus, frozenset[FlowStatus]] = {
-    PLANNED: frozenset({ACTIVE, CANCELLED, ABANDONED, PRUNED, PLAN_ABANDONED}),
-    INTERRUPTED: frozenset({ACTIVE, CANCELLED, ABANDONED, PRUNED, PLAN_ABANDONED}),
-    AWAITING_APPROVAL: frozenset({ACTIVE, INTERRUPTED, FAILED, CANCELLED, ABANDONED, PRUNED, PLAN_ABANDONED}),
-    AWAITING_CONTEXT: frozenset({ACTIVE, INTERRUPTED, FAILED, CANCELLED, ABANDONED, PRUNED, PLAN_ABANDONED}),
-    AWAITING_RESULT: frozenset({ACTIVE, INTERRUPTED, FAILED, CANCELLED, ABANDONED, PRUNED, PLAN_ABANDONED}),
-    ACTIVE: frozenset(
-        {
-            INTERRUPTED,
-            PLANNED,
-            AWAITING_APPROVAL,
-            AWAITING_CONTEXT,
-            AWAITING_RESULT,
-            COMPLETED,
-            MISPREDICTED,
-            FAILED,
-            CANCELLED,
-            PLAN_ABANDONED,
-        }
-    ),
+    PLANNED: _FROM_PENDING,
+    INTERRUPTED: _FROM_PENDING,
+    AWAITING_APPROVAL: _FROM_PENDING | {INTERRUPTED, FAILED},
+    AWAITING_CONTEXT: _FROM_PENDING | {INTERRUPTED, FAILED},
+    AWAITING_RESULT: _FROM_PENDING | {INTERRUPTED, FAILED},
+    ACTIVE: PARKED | {INTERRUPTED, PLANNED, COMPLETED, MISPREDICTED, FAILED, CANCELLED, PLAN_ABANDONED},
     COMPLETED: frozenset(),
     MISPREDICTED: frozenset(),
     FAILED: frozenset(),

@@ -117,10 +117,8 @@ class NeedsInput:
 class Parked:
     """An ending for a flow that waits for an approval (PX-17) or a late result (RT-32).
 
-    During the wait, the user can change the subject. `waits_for`: the approval's ID, or the call's reference.
+    During the wait, the user can change the subject.
     """
-
-    waits_for: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,8 +88,7 @@ def as_archived(flow: BaseFlow) -> ArchivedFlow:
     return ArchivedFlow(
         flow_id=flow.flow_id,
         dact=flow.dact,
-        state=flow.state.value,
-        reason=flow.reason.value if flow.reason is not None else None,
+        **flow.status.serialize(),
         body={name: value for name, value in flow.serialize().items() if name not in _ENDS_WITH_FLOW},
     )
 

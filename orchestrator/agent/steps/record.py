@@ -61,11 +61,9 @@ def make_result(turn: RunningTurn, answer: Answer, reply: str, flags: JsonObject
 
 
 def _show_flow(flow: BaseFlow) -> JsonObject:
-    status = flow.status
     return {
         "dact": flow.dact,
-        "state": status.state.value,
-        "reason": status.reason.value if status.reason is not None else None,
+        **flow.status.serialize(),
         "slots": {name: slot.value for name, slot in flow.slots.items()},
     }
 
@@ -187,8 +185,7 @@ def _keep_plan(plan: PlanFlow) -> PlanRecord:
         plan_id=plan.flow_id,
         dact=plan.dact,
         goal=plan.goal,
-        state=plan.state.value,
-        reason=plan.reason.value if plan.reason is not None else None,
+        **plan.status.serialize(),
         revision=plan.revision,
         body=describe(plan),
     )

@@ -6,7 +6,7 @@ from typing import cast
 from orchestrator.dialogue.lifecycle import ACTIVE, AWAITING_APPROVAL, AWAITING_RESULT, INTERRUPTED
 from orchestrator.types import JsonObject, SessionId
 
-_WAITING = [{"state": one.state.value, "reason": one.reason} for one in (AWAITING_APPROVAL, AWAITING_RESULT)]
+_WAITING = [one.serialize() for one in (AWAITING_APPROVAL, AWAITING_RESULT)]
 
 
 def branch_state(state: JsonObject, session_id: SessionId) -> JsonObject:
@@ -41,5 +41,4 @@ def _go_on(flow: JsonObject, waiting: Collection[str], top: str | None) -> JsonO
 
 
 def _as_written(on_top: bool) -> JsonObject:
-    status = ACTIVE if on_top else INTERRUPTED
-    return {"state": status.state.value, "reason": status.reason.value if status.reason else None}
+    return (ACTIVE if on_top else INTERRUPTED).serialize()

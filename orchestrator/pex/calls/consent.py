@@ -136,7 +136,7 @@ def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: 
         tool_id=tool.spec.tool_id,
         cause=str(approval.cause or ""),
     )
-    return Parked(approval.approval_id)
+    return Parked()
 
 
 def present_to_user(context: TurnContext, approval: PendingApproval) -> None:

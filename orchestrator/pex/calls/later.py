@@ -45,7 +45,7 @@ def wait_for_result(
         reference=accepted.reference,
         until=accepted.until,
     )
-    return Parked(accepted.reference)
+    return Parked()
 
 
 async def find_out(

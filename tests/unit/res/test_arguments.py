@@ -29,7 +29,7 @@ def word(setting: Setting, arguments: JsonObject, found: tuple[str, ...] = ()) -
     question = PendingCall(
         flow_id=setting.run.flow.flow_id, candidate="c", shown=arguments, arguments=arguments, found=found
     )
-    return question.word(Speech(setting.context, setting.run.flow, templates))
+    return Speech(setting.context, setting.run.flow, templates).word(question)
 
 
 def test_a_confirmation_shows_lists_objects_and_recipients() -> None:
