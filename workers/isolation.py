@@ -218,7 +218,7 @@ async def _run_turn(lanes: LaneRunner, session_id: SessionId, relay: _Relay) -> 
     relay.done(session_id)
 
 
-class _Relay:
+class _Relay(TurnObserver):
     """A `TurnObserver` that reports turn attempts to the worker."""
 
     def __init__(self, reports: Connection) -> None:

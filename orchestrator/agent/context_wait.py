@@ -168,11 +168,7 @@ async def ensure_fresh(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> N
 
 async def _known_through(turn: RunningTurn, modules: Modules, needed: Freshness) -> int:
     if needed.of is Kept.SUMMARY:
-        return (
-            turn.context.state.history.summary.through_turn
-            if turn.context.state.history.summary is not None
-            else 0
-        )
+        return turn.context.state.history.summarized_through
     if modules.ports.summary_refresh is None:
         return 0
     return await modules.ports.summary_refresh.remembered_through(
@@ -198,7 +194,7 @@ async def _renew(turn: RunningTurn, modules: Modules, flow: BaseFlow, needed: Fr
     )
     if renewed is None:
         return 0
-    known = turn.context.state.history.summary
-    if renewed.summary is not None and (known is None or known.through_turn < renewed.through_turn):
+    known = turn.context.state.history.summarized_through
+    if renewed.summary is not None and known < renewed.through_turn:
         turn.context.state.summarize(renewed.summary, renewed.through_turn)
     return renewed.through_turn

@@ -1,10 +1,10 @@
 """Human handoff: requests in the operators' queue, and operators' answers (AM-5).
 
 A request is an approval that only operators can decide. An operator answers once, in the decision's reason,
-or takes over the session. The assistant serves the user until an operator takes over (see `takeover`).
+or takes over the session. The assistant serves the user until an operator takes over (see `repairs`).
 """
 
-from orchestrator.agent.takeover import waits_for_person
+from orchestrator.agent.repairs import find_requests
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.records import PendingApproval
@@ -27,7 +27,7 @@ MOST_TOLD = 6
 def hand_over(context: TurnContext, cause: str) -> None:
     """Request an operator unless a request is pending, and tell the user. `cause`: the reason, for the operator."""
     state = context.state
-    waits = waits_for_person(state)
+    waits = bool(find_requests(state))
     if not waits:
         flow = state.stack.active
         told = [f"{one.role}: {one.text}" for one in state.history.messages[-MOST_TOLD:]]
@@ -53,7 +53,7 @@ def request_operator_if_stuck(context: TurnContext) -> None:
     """Request an operator if the open question was asked too many times, unless a request is already pending."""
     entry = context.state.ambiguity.current
     rounds = context.world.domain.config.ambiguity.escalation_turns * _HELPLESS_AFTER
-    if entry is not None and entry.asked >= rounds and not waits_for_person(context.state):
+    if entry is not None and entry.asked >= rounds and not find_requests(context.state):
         hand_over(context, f"The same question was asked {entry.asked} times.")
 
 

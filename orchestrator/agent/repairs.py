@@ -1,6 +1,8 @@
 """Suggest repairs of a session to operators, and apply repairs to its state.
 
-Repairs do not call tools, and apply to one epoch. If one is invalid, all are rejected (RT-35).
+Repairs do not call tools, and apply to one epoch. If one is invalid, all are rejected (RT-35). An operator who takes
+over answers the user until handing back the session (AM-5). The gateway previews repairs, so this module does not
+import modules that run turns.
 """
 
 from __future__ import annotations
@@ -9,13 +11,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from orchestrator.agent import takeover
-from orchestrator.agent.takeover import waits_for_person
-from orchestrator.dialogue.consent import drop_candidate, fingerprint, propose, read_candidate, take_grant
+from orchestrator.dialogue.consent import (
+    drop_candidate,
+    fingerprint,
+    open_state,
+    propose,
+    read_candidate,
+    take_grant,
+)
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import AWAITING_RESULT
 from orchestrator.dialogue.questions import CallQuestion, Level, PendingCall, TryAgain
-from orchestrator.dialogue.records import EffectStatus
+from orchestrator.dialogue.records import EffectStatus, PendingApproval
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import Domain
 from orchestrator.errors import FailureCategory, Refused
@@ -23,7 +30,7 @@ from orchestrator.res.templates import word_for
 from orchestrator.res.wording import name_doing
 from orchestrator.saying import say
 from orchestrator.tools.toolbox import ToolData, ToolError, check_result, write_envelope
-from orchestrator.turns.approval import ApprovalStatus, ClosedApproval
+from orchestrator.turns.approval import PERSON, ApprovalStatus, ClosedApproval
 from orchestrator.turns.effect import OPEN, LedgerEntry, LedgerStatus
 from orchestrator.turns.repair import Change, Drop, HandBack, Mark, Say, TakeOver
 from orchestrator.types import Epoch, Json, JsonObject, SessionId
@@ -83,21 +90,13 @@ def make_repairs(place: Place, changes: Sequence[Change]) -> Outcome:
 
 
 def load_state(place: Place, body: JsonObject) -> DialogueState:
-    """Decode a stored state. After a failed or stopped turn, drop its pending calls.
-
-    Raises Refused if the state cannot be decoded.
-    """
-    flows = place.domain.flows
+    """Decode a stored state. Raises Refused if the state cannot be decoded."""
     try:
-        state = DialogueState.from_dict(body, flows) if body else DialogueState.new(place.session_id)
+        return open_state(body, place.session_id, place.domain.flows, Epoch(place.epoch + 1))
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise Refused(
             "The stored state cannot be read; roll the session back to an earlier version."
         ) from error
-    if not state.follow(Epoch(place.epoch + 1)):
-        for flow in state.stack.flows:
-            drop_candidate(flow)
-    return state
 
 
 def _tell(outcome: Outcome) -> None:
@@ -253,19 +252,30 @@ def _offer_again(place: Place, outcome: Outcome, entry: LedgerEntry) -> None:
 
 
 def _take_over(place: Place, outcome: Outcome, _change: TakeOver) -> None:
-    outcome.closed += takeover.take_over(outcome.after, place.by)
+    """Route the session to the operator, and close the requests for an operator."""
+    state = outcome.after
+    if state.person is not None:  # even if it is this operator
+        raise Refused(f"{state.person} has already taken over.")
+    state.leave_to(place.by)
+    for request in find_requests(state):
+        state.close_approval(request)
+        outcome.closed.append(ClosedApproval(request.approval_id, ApprovalStatus.VOID))
     outcome.done.append(f"{place.by} answers instead of the assistant.")
     outcome.told.append(word_for(place.domain, say("person_joined")))
 
 
 def _say(place: Place, outcome: Outcome, change: Say) -> None:
-    takeover.require_taken_over(outcome.after, place.by)
+    if outcome.after.person != place.by:
+        raise Refused("Only the operator who has taken over can send messages to the user.")
     outcome.done.append("The operator's message is sent to the user.")
     outcome.told.append(change.text)
 
 
 def _hand_back(place: Place, outcome: Outcome, _change: HandBack) -> None:
-    operator = takeover.hand_back(outcome.after)
+    operator = outcome.after.person
+    if operator is None:
+        raise Refused("No operator has taken over.")
+    outcome.after.leave_to(None)
     outcome.done.append(f"The assistant answers again instead of {operator}.")
     outcome.told.append(word_for(place.domain, say("assistant_again")))
 
@@ -295,6 +305,11 @@ def suggest(place: Place) -> list[JsonObject]:
     return [*fits, *drops, *_fit_person(state)]
 
 
+def find_requests(state: DialogueState) -> list[PendingApproval]:
+    """List the session's pending requests for an operator."""
+    return [approval for approval in state.approvals if approval.tool_id == PERSON]
+
+
 def _offer(why: str, **repair: Json) -> JsonObject:
     return {"repair": repair, "why": why}
 
@@ -303,5 +318,5 @@ def _fit_person(state: DialogueState) -> Iterator[JsonObject]:
     if state.person is not None:
         yield _offer(f"{state.person} is answering the user.", kind="say", text="")
         yield _offer(f"{state.person} is answering the user.", kind="hand_back")
-    elif waits_for_person(state):
+    elif find_requests(state):
         yield _offer("The user is waiting for a person.", kind="take_over")

@@ -192,11 +192,9 @@ def _summarize(state: DialogueState, change: JsonObject, *, fresh: bool) -> Verd
     text, through = change.get("text"), change.get("through_turn")
     if not isinstance(text, str) or type(through) is not int or not 0 < through <= state.turn:
         return Verdict(Decision.DROPPED, "The summary doesn't refer to turns in this session.")
-    if state.history.summary is not None and state.history.summary.through_turn >= through:
-        return Verdict(
-            Decision.DROPPED,
-            f"A summary already covers the turns through {state.history.summary.through_turn}.",
-        )
+    covered = state.history.summarized_through
+    if covered >= through:
+        return Verdict(Decision.DROPPED, f"A summary already covers the turns through {covered}.")
     state.summarize(text, through)
     labels = change.get("labels")
     if is_list(labels):

@@ -7,9 +7,23 @@ Both are bound to one call: tool, arguments, flow and the plan's revision.
 from dataclasses import replace
 
 from orchestrator.dialogue.base_flow import BaseFlow
+from orchestrator.dialogue.flow import FlowTypes
 from orchestrator.dialogue.progress import Candidate, Grant
 from orchestrator.dialogue.state import DialogueState
-from orchestrator.types import JsonObject, ToolId, hash_json
+from orchestrator.types import Epoch, JsonObject, SessionId, ToolId, hash_json
+
+
+def open_state(body: JsonObject, session_id: SessionId, flow_types: FlowTypes, epoch: Epoch) -> DialogueState:
+    """Create a session's state from its stored form, which is empty for a new session. `epoch`: of the next commit.
+
+    After a failed or stopped turn, drop pending calls, so that offers are repeated before a “yes” confirms
+    them (AM-3).
+    """
+    state = DialogueState.from_dict(body, flow_types) if body else DialogueState.new(session_id)
+    if not state.follow(epoch):
+        for flow in state.stack.flows:
+            drop_candidate(flow)
+    return state
 
 
 def fingerprint(

@@ -337,6 +337,11 @@ class History:
     def messages(self) -> list[Message]:
         return [Message(**line) for line in self.lines]
 
+    @property
+    def summarized_through(self) -> int:
+        """Return the last turn that the summary covers, or 0."""
+        return 0 if self.summary is None else self.summary.through_turn
+
     def last_said(self, role: str) -> str:
         """Return the text of the last message with this role, or an empty string."""
         return next((line["text"] for line in reversed(self.lines) if line["role"] == role), "")

@@ -248,6 +248,10 @@ class DialogueState:
         self.completed = self.completed[-limits.completed :] if limits.completed else []
         return left
 
+    def find_flow(self, flow_id: str | None) -> BaseFlow | None:
+        """Return the flow with this ID, on the stack or completed, or None."""
+        return next((flow for flow in (*self.stack.flows, *self.completed) if flow.flow_id == flow_id), None)
+
     def find_completed(self, dact: str | None = None) -> BaseFlow | None:
         """Return the most recently completed flow, or None. `dact`: consider only flows with this name."""
         return next((flow for flow in reversed(self.completed) if dact in {None, flow.dact}), None)

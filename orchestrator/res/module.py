@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from orchestrator.context import Answer, TurnContext
-from orchestrator.res.response import Response, Writer
+from orchestrator.models.engineer import PromptEngineer
+from orchestrator.res.response import Response
 from orchestrator.res.steps import STEPS
 from orchestrator.res.steps.naturalize import naturalize
 from orchestrator.res.templates import Templates
@@ -14,7 +15,7 @@ CUT = " …"
 
 
 class RES:
-    def __init__(self, templates: Templates, writer: Writer | None = None) -> None:
+    def __init__(self, templates: Templates, writer: PromptEngineer | None = None) -> None:
         """Create the generator. `writer`: rephrases answers with a model, or None."""
         self._templates = templates
         self._writer = writer

@@ -70,8 +70,8 @@ class TurnAgent(Protocol):
         ...
 
 
-class TurnObserver(Protocol):
-    """An observer of turn attempts in this process."""
+class TurnObserver:
+    """An observer of turn attempts in this process. By default, it ignores them."""
 
     def began(self, session_id: SessionId, work: Work) -> None: ...
 
@@ -82,15 +82,6 @@ class TurnObserver(Protocol):
 
         `again`: True if the turn is offered again, False if another worker has claimed it.
         """
-        ...
-
-
-class _NoObserver:
-    def began(self, session_id: SessionId, work: Work) -> None: ...
-
-    def ended(self, session_id: SessionId, turn_id: TurnId, status: TurnStatus) -> None: ...
-
-    def left(self, turn_id: TurnId, *, again: bool) -> None: ...
 
 
 Agents = Callable[[str], Awaitable[TurnAgent]]
@@ -121,7 +112,7 @@ class LaneRunner:
         self._live = live
         self._wakeup = wakeup
         self._agents = agents
-        self._observer: TurnObserver = observer or _NoObserver()
+        self._observer = observer or TurnObserver()
         self._listen = partial(listen, lane)
         self._outbox_filled, self._tasks_ended = outbox_filled, tasks_ended
         self._word = word

@@ -11,6 +11,7 @@ from typing import Any, Final
 from celery import Celery
 
 from orchestrator.adapters.threads import run_in_thread
+from orchestrator.runtime.lane import TurnObserver
 from orchestrator.turns.lease import Work
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import SessionId, TurnId
@@ -28,7 +29,7 @@ _ENDS: Final[dict[TurnStatus, tuple[str, dict[str, Any]]]] = {
 }
 
 
-class FlowerEvents:
+class FlowerEvents(TurnObserver):
     """A `TurnObserver` for workers that send task events (`celery worker -E`)."""
 
     def __init__(self, app: Celery, hostname: str) -> None:

@@ -159,7 +159,7 @@ def decide(context: TurnContext, name: Decision) -> None:
         context.tell(NoticeKind.OVER)
         leave_open(context)
         return
-    flow = _find(context, payload["flow_id"])
+    flow = context.state.find_flow(payload["flow_id"])
     plan = None if flow is None else plan_of(context, flow)
     if name is Decision.KEEP or flow is None:
         for step in [plan.step_of(done) for done in payload.get("steps", ())] if plan is not None else ():
@@ -211,8 +211,3 @@ def _find_payload(context: TurnContext, name: Decision) -> JsonObject | None:
                 context.state.ambiguity.resolve(entry)
                 return option.payload
     return None
-
-
-def _find(context: TurnContext, flow_id: str) -> BaseFlow | None:
-    known = [*context.state.stack.flows, *context.state.completed]
-    return next((flow for flow in known if flow.flow_id == flow_id), None)

@@ -10,7 +10,7 @@ from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.context import Recall, TurnChanges, TurnContext, TurnIds, TurnLog, World
 from orchestrator.dialogue.base_flow import ValueFinder
-from orchestrator.dialogue.consent import drop_candidate
+from orchestrator.dialogue.consent import open_state
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import Label
 from orchestrator.dialogue.specification import SlotSpec
@@ -221,21 +221,8 @@ def _make_call(lease: Lease, work: Work, journal: Journal, began: float) -> Call
 
 
 def decode(lease: Lease, modules: Modules) -> tuple[DialogueState, JsonObject]:
-    """Return the decoded state of a lease, and its stored form.
-
-    After a failed or stopped turn, drop pending calls, so that offers are repeated before a “yes” confirms
-    them (AM-3).
-    """
-    state, stored = _read(lease, modules)
-    if not state.follow(Epoch(lease.epoch + 1)):
-        for flow in state.stack.flows:
-            drop_candidate(flow)
-    return state, stored
-
-
-def _read(lease: Lease, modules: Modules) -> tuple[DialogueState, JsonObject]:
-    raw = lease.state
-    if raw is None or (raw in FRESH and not lease.patches):
-        return DialogueState.new(lease.session_id), {}
-    body = rebuild(orjson.loads(raw), lease.patches)
-    return DialogueState.from_dict(body, modules.domain.flows), body
+    """Return the decoded state of a lease, and its stored form."""
+    raw, stored = lease.state, JsonObject()
+    if raw is not None and (raw not in FRESH or lease.patches):
+        stored = rebuild(orjson.loads(raw), lease.patches)
+    return open_state(stored, lease.session_id, modules.domain.flows, Epoch(lease.epoch + 1)), stored

@@ -223,7 +223,7 @@ def find_due(state: DialogueState, size: float = math.inf) -> bool:
     It is due every `SUMMARIZE_EVERY_TURNS` turns and every `SUMMARIZE_EVERY_TOKENS` tokens. `size`: the
     state's size in bytes, an upper limit on the length of its messages.
     """
-    covered = state.history.summary.through_turn if state.history.summary is not None else 0
+    covered = state.history.summarized_through
     since = state.turn - covered
     bound = SUMMARIZE_EVERY_TOKENS * CHARACTERS_PER_TOKEN
     return since > 0 and (

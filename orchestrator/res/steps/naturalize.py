@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from orchestrator.context import Answer, TurnContext
 from orchestrator.memory.context_coordinator import ContextCoordinator
+from orchestrator.models.engineer import PromptEngineer
 from orchestrator.ports.language_model import MODEL_FAILURES
 from orchestrator.res.languages import LANGUAGES
 from orchestrator.res.markup import to_plain
-from orchestrator.res.response import Response, Writer
+from orchestrator.res.response import Response
 from orchestrator.res.streaming import TokenStream, count_tokens, escape_rewriting, is_list
 from orchestrator.res.wording import show_slots
 from orchestrator.types import Json
@@ -202,7 +203,9 @@ async def naturalize(response: Response) -> None:
     answer.templates.append(NATURALIZE)
 
 
-async def _ask(context: TurnContext, draft: Draft, writer: Writer, stream: TokenStream | None) -> str | None:
+async def _ask(
+    context: TurnContext, draft: Draft, writer: PromptEngineer, stream: TokenStream | None
+) -> str | None:
     """Return the rephrasing, or None if it is unavailable or unusable."""
     publish = stream.take if stream is not None else None
     try:
