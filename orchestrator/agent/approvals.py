@@ -80,17 +80,14 @@ async def _decide(context: TurnContext, approval: PendingApproval, *, granted: b
     """
     decision = Decision(granted, context.ids.user_id or "the user", now=context.now)
     record = await context.journal.decide_approval(approval.approval_id, decision)
-    if record is not None and record.operator_only and granted and not _is_decided(record, context.now):
+    is_open = record is not None and record.status_at(from_unix(context.now)) is ApprovalStatus.PENDING
+    if record is not None and record.operator_only and granted and is_open:
         present_to_user(context, approval)  # only an operator can grant this approval
         return
     status = ApprovalStatus.VOID if record is None else record.status
     if status is ApprovalStatus.PENDING:  # the decision came too late
         status = ApprovalStatus.EXPIRED
     _act(context, approval, status, record)
-
-
-def _is_decided(record: ApprovalRecord, now: float) -> bool:
-    return record.status_at(from_unix(now)) is not ApprovalStatus.PENDING
 
 
 def _act(

@@ -4,7 +4,6 @@ from orchestrator.context import TurnContext
 from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.questions import Level
 from orchestrator.dialogue.understanding import Understanding
-from orchestrator.domain.model import Domain
 from orchestrator.res.languages import LANGUAGES
 
 
@@ -54,13 +53,11 @@ def is_plain(understood: Understanding) -> bool:
 
 
 def ask_for_plain_yes(context: TurnContext) -> None:
-    context.tell(NoticeKind.SAY_YES, yes=_find_yes(context.world.domain))
-    context.changes.carry_on = False
-
-
-def _find_yes(domain: Domain) -> str:
+    domain = context.world.domain
     files = (*domain.lexicons.get(domain.config.language.default, ()), *domain.lexicons.get("en", ()))
-    return next((word for file in files for word in file.agree), "yes")
+    yes = next((word for file in files for word in file.agree), "yes")
+    context.tell(NoticeKind.SAY_YES, yes=yes)
+    context.changes.carry_on = False
 
 
 def nothing_open(context: TurnContext) -> None:

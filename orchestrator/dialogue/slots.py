@@ -127,10 +127,6 @@ def check_free_text(value: Json, spec: SlotSpec) -> Verdict:
     return Valid(text) if text else reject("text_empty", spec)
 
 
-def check_level(value: Json, spec: SlotSpec) -> Verdict:
-    return check_bounded(value, spec)
-
-
 def _read_ends(value: Json) -> tuple[Json, Json] | None:
     if is_list(value) and len(value) == 2:
         return value[0], value[1]
@@ -227,7 +223,7 @@ UNIVERSAL = (
     SlotType("target", check_entity, "the target of something"),
     SlotType("removal", check_removal, "the thing to remove"),
     SlotType("free_text", check_free_text, "the user's own words"),
-    SlotType("level", check_level, "a number within limits"),
+    SlotType("level", check_bounded, "a number within limits"),
     SlotType("range", check_range, "a lower and a higher number"),
     SlotType("exact", check_exact, "a literal token"),
     SlotType("dictionary", check_dictionary, "named values"),

@@ -7,7 +7,6 @@ the turn's commit contains the same events, numbered.
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from orchestrator.errors import (
     DeadlineExceeded,
     LaneLost,
     ModelUnavailable,
+    Overtaken,
     ParleyError,
     StepFailed,
     StepMismatch,
@@ -26,12 +26,15 @@ from orchestrator.errors import (
 )
 from orchestrator.ports.lane import Lane
 from orchestrator.ports.turns import LiveEvents
+from orchestrator.telemetry import get_logger
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import MAY_BE_HAD, Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import Lease, Work
 from orchestrator.turns.step import NotBegun, Step, StepStatus, UnknownOutcome
 from orchestrator.types import Json, JsonObject, hash_json
+
+_log = get_logger(__name__)
 
 TOOL = "tool"
 
@@ -47,15 +50,6 @@ Tell: TypeAlias = Callable[[str, JsonObject], None]
 
 def notify_none(kind: str, payload: JsonObject) -> None:
     """Discard an event, for turns without listeners."""
-
-
-Listen: TypeAlias = Callable[["Journal"], Awaitable[int]]
-"""A function that classifies mid-turn messages. It returns the session's last `seq` or raises TurnCancelled."""
-
-
-async def hear_nothing(_: Journal) -> int:
-    """Return a number above every `seq`, for turns that run without a lane."""
-    return sys.maxsize
 
 
 class Meaning(Enum):
@@ -81,12 +75,9 @@ The function has no side effects and makes no calls.
 class Journal:
     """The journal of one attempt at a turn. Only one coroutine can use a journal at a time."""
 
-    def __init__(
-        self, lane: Lane, lease: Lease, work: Work, tell: Tell = notify_none, listen: Listen = hear_nothing
-    ) -> None:
+    def __init__(self, lane: Lane, lease: Lease, work: Work, tell: Tell = notify_none) -> None:
         self.lane = lane
         self._tell = tell
-        self._listen = listen
         self.lease = lease
         self.turn_id = work.turn_id
         self._journal = {step.key: step for step in work.steps}
@@ -177,13 +168,46 @@ class Journal:
         """
         started, heard = {"idempotency_key": step.idempotency_key}, 0
         if step.idempotent:  # The call can be repeated after a crash, but not after a stop.
-            await self._listen(self)
+            await self.listen()
             self._journal[step.key] = Step(
                 step.key, step.kind, StepStatus.STARTED, step.request_hash, started
             )
             return
         while not await self._record(step, StepStatus.STARTED, started, heard=heard):
-            heard = await self._listen(self)
+            heard = await self.listen()
+
+    async def listen(self) -> int:
+        """Classify mid-turn messages up to the first message that must wait. Return the session's last `seq`.
+
+        This happens before a call that has a side effect or can't be repeated, and when a lease renewal reports
+        a new message or a cancellation (RT-5). Raises Unavailable, or, if the running turn must stop, Overtaken
+        or TurnCancelled.
+        """
+        said = await self.lane.said_meanwhile(self.lease)
+        if said.cancelled:
+            raise TurnCancelled("The turn was canceled.")
+        for work in said.turns:
+            match await self._hear(work):
+                case Meaning.STOPS:
+                    raise Overtaken(f"Turn {work.turn_id} changed or canceled this turn's task.")
+                case Meaning.TAKES_BACK:
+                    raise Overtaken(f"Turn {work.turn_id} rolled back this turn.", takes_back=True)
+                case Meaning.NOTHING:
+                    continue
+                case Meaning.WAITS:
+                    break
+        return said.upto
+
+    async def _hear(self, work: Work) -> Meaning:
+        """Classify a message. If classification fails, the message waits for its own turn."""
+        if self.at_work is None or self.stopped:
+            return Meaning.WAITS
+        hear, at_work = self.at_work
+        try:
+            return await hear(at_work, work)
+        except Exception:  # noqa: BLE001 - an unreadable message must not harm the running turn
+            _log.exception("Could not classify a mid-turn message.", turn=work.turn_id)
+            return Meaning.WAITS
 
     def _report_tool(self, event: str, kind: str, request: Json) -> None:
         if kind == TOOL:

@@ -8,7 +8,6 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import partial
 from typing import Protocol
 
 import structlog
@@ -36,7 +35,6 @@ from orchestrator.runtime.endings import (
     as_stopped,
     commit_without_effects,
 )
-from orchestrator.runtime.interjections import listen
 from orchestrator.runtime.journal import Journal, TurnHints
 from orchestrator.saying import WordFor, unworded
 from orchestrator.telemetry import get_logger
@@ -113,7 +111,6 @@ class LaneRunner:
         self._wakeup = wakeup
         self._agents = agents
         self._observer = observer or TurnObserver()
-        self._listen = partial(listen, lane)
         self._outbox_filled, self._tasks_ended = outbox_filled, tasks_ended
         self._word = word
         self._thinking: dict[TurnId, tuple[asyncio.Task[None], Journal]] = {}
@@ -160,7 +157,7 @@ class LaneRunner:
     async def _think(self, lease: Lease) -> Ending:
         work = lease.work
         hints = TurnHints(self._live, lease)
-        journal = Journal(self._lane, lease, work, hints.tell, self._listen)
+        journal = Journal(self._lane, lease, work, hints.tell)
         try:
             return Answered(await self._decide(lease, journal))
         except LaneLost as error:
@@ -339,7 +336,7 @@ class LaneRunner:
             return
         task, journal = self._thinking[turn_id]
         try:
-            await self._listen(journal)
+            await journal.listen()
         except TurnCancelled as stop:
             may_stop = not (journal.acting and isinstance(stop, Overtaken))
             if may_stop and turn_id in self._thinking and turn_id not in self._cancelled:

@@ -77,7 +77,8 @@ Shorter texts occur everywhere.
 def find_taken(run: Execution, arguments: JsonObject) -> tuple[str, ...]:
     """Return the names of arguments whose text comes from a tool result or a document instead of the user."""
     answers = list(_texts(run.data)) + [one for data in run.returned for one in _texts(data)]
-    said = [run.context.text, *(line["text"] for line in _lines_of_user(run.context))]
+    lines = run.context.state.history.lines
+    said = [run.context.text, *(line["text"] for line in lines if line["role"] == "user")]
     return tuple(
         name
         for name, value in arguments.items()
@@ -88,10 +89,6 @@ def find_taken(run: Execution, arguments: JsonObject) -> tuple[str, ...]:
             for text in _texts(value)
         )
     )
-
-
-def _lines_of_user(context: TurnContext) -> list[JsonObject]:
-    return [line for line in context.state.history.lines if line["role"] == "user"]
 
 
 def _texts(value: Json) -> Iterator[str]:

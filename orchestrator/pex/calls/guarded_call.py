@@ -196,17 +196,14 @@ def _asks_first(run: Execution, tool: Tool) -> bool:
     A flow with `confirm` asks before each side effect or, if no tool has a side effect, before the last tool.
     A flow that only a model recognized always asks before a side effect.
     """
-    if tool.has_effect and (run.flow.progress.doubted or _is_step_of_doubted(run)):
+    plan = run.context.state.stack.plan_of(run.flow)
+    is_doubted = run.flow.progress.doubted or (plan is not None and plan.progress.doubted)
+    if tool.has_effect and is_doubted:
         return True
     if tool.spec.confirm or not run.flow.spec.confirm:
         return tool.spec.confirm
     tools = run.own_tools
     return tool.has_effect or (tool is tools[-1] and not any(one.has_effect for one in tools))
-
-
-def _is_step_of_doubted(run: Execution) -> bool:
-    plan = run.context.state.stack.plan_of(run.flow) if run.flow.plan_id is not None else None
-    return plan is not None and plan.progress.doubted
 
 
 def _guard_arguments(

@@ -154,7 +154,8 @@ class _Loop:
         agreed = await self.calls.make_agreed()
         if isinstance(agreed, Interrupted):
             return agreed
-        variables = self._variables(agreed, await recall_for_prompt(self.run.context, self._subject()))
+        subject = f"{self.run.context.text} {self.run.flow.title}"
+        variables = self._variables(agreed, await recall_for_prompt(self.run.context, subject))
         most = self.run.context.world.domain.config.resilience.skill_rounds
         while self.rounds < most:
             self.rounds += 1
@@ -225,7 +226,7 @@ class _Loop:
         if fault is not None:
             self._send_back(answer, [fault])
             return None
-        if self.draft is not None or not _is_worth_reflecting(self.skill):
+        if self.draft is not None or not (self.skill.reflect and self.skill.criteria):
             return outcome
         self.draft = outcome
         faults = await _find_faults(self.run, self.skill, self.engineer, self.calls.clock, outcome.data)
@@ -277,9 +278,6 @@ class _Loop:
         else:
             self.transcript.append(ChatMessage(ChatRole.USER, encode_data(feedback)))
 
-    def _subject(self) -> str:
-        return f"{self.run.context.text} {self.run.flow.title}"
-
     def _variables(self, agreed: JsonObject | None, remembered: list[str]) -> dict[str, Json]:
         context, flow = self.run.context, self.run.flow
         config = context.world.domain.config
@@ -302,10 +300,6 @@ class _Loop:
 
 REFLECT_PROMPT = "pex_reflect"
 REFLECT_SCHEMA = closed(good={"type": "boolean"}, faults=list_of(bounded_text(300), 5))
-
-
-def _is_worth_reflecting(skill: SkillSpec) -> bool:
-    return skill.reflect and bool(skill.criteria)
 
 
 async def _find_faults(
