@@ -25,14 +25,16 @@ async def take_decision(context: TurnContext, understood: Understanding) -> bool
     """
     named = _named(context, understood)
     approval = _find_approval(context, understood.target, named)
-    if approval is not None:  # drops questions about messages that were not understood
-        context.state.ambiguity.resolve(level=Level.GENERAL)
-    plain = understood.kind is not MessageKind.CONFIRMATION or is_plain(understood)
-    if approval is not None and (not plain or _may_mean_something_else(context, understood, approval)):
-        present_to_user(context, approval)
-        return True
     if approval is not None:
-        await _decide(context, approval, granted=understood.kind is MessageKind.CONFIRMATION)
+        context.state.ambiguity.resolve(
+            level=Level.GENERAL
+        )  # questions about messages that weren't understood
+        granted = understood.kind is MessageKind.CONFIRMATION
+        is_late = not understood.is_click and context.state.turn > approval.asked_turn + 1
+        if is_late or (granted and not is_plain(understood)):  # the answer may mean something else
+            present_to_user(context, approval)
+        else:
+            await _decide(context, approval, granted=granted)
         return True
     if named is None:
         return False
@@ -40,13 +42,6 @@ async def take_decision(context: TurnContext, understood: Understanding) -> bool
     context.changes.asks_again = True
     context.changes.carry_on = context.state.stack.active is not None
     return True
-
-
-def _may_mean_something_else(
-    context: TurnContext, understood: Understanding, approval: PendingApproval
-) -> bool:
-    """Return whether the answer was typed two or more turns after the approval request."""
-    return not understood.is_click and context.state.turn > approval.asked_turn + 1
 
 
 def _named(context: TurnContext, understood: Understanding) -> str | None:

@@ -42,7 +42,7 @@ _log = get_logger(__name__)
 
 async def accept_result(turn: RunningTurn, modules: Modules) -> tuple[Step, ...] | TurnCommit:
     """Return the steps that continue the flow or report a late result, or a commit if nothing is left to do."""
-    given, flow = _read(turn), _find_flow(turn)
+    given, flow = turn.work.input.payload, _find_flow(turn)
     note = _find_note(turn, given)
     answer = _read_outcome(given, modules)
     entry = await _find_entry(turn, given)
@@ -66,13 +66,8 @@ async def accept_result(turn: RunningTurn, modules: Modules) -> tuple[Step, ...]
     return _end_quietly(turn, "no flow is waiting for this result")
 
 
-def _read(turn: RunningTurn) -> JsonObject:
-    payload = (turn.work.input.action or {}).get("payload")
-    return payload if is_object(payload) else {}
-
-
 def _find_flow(turn: RunningTurn) -> BaseFlow | None:
-    call = _read(turn).get("call")
+    call = turn.work.input.payload.get("call")
     flows = turn.context.state.stack.flows
     waits = (flow for flow in flows if (one := flow.progress.awaits) is not None and one.call == call)
     return next(waits, None)

@@ -111,7 +111,7 @@ async def commit_repairs(lease: Lease, work: Work, journal: Journal, modules: Mo
 
     Return a commit with the changes, or with the reasons if any repair is rejected.
     """
-    order = SignedOrder.model_validate((work.input.action or {}).get("payload"))
+    order = SignedOrder.model_validate(work.input.payload)
     state, before = decode(lease, modules)
     named = [one.fingerprint for one in order.repairs if isinstance(one, Mark)]
     ledger = {one.fingerprint: one for name in named if (one := await find_line(lease, journal, name))}
@@ -157,8 +157,7 @@ def _name_end(flow: BaseFlow) -> JsonObject:
 
 def decide_proposal(lease: Lease, work: Work, modules: Modules) -> TurnCommit:
     """Return a commit that applies or drops a proposal. Malformed proposals are dropped."""
-    payload = (work.input.action or {}).get("payload")
-    given: JsonObject = payload if is_object(payload) else {}
+    given = work.input.payload
     state, before = decode(lease, modules)
     fresh = given.get("epoch") == lease.epoch
     verdict = _judge(state, given, fresh=fresh, now=work.accepted_at, before=before)
@@ -247,8 +246,7 @@ async def go_on(turn: RunningTurn, modules: Modules) -> None:
 
 
 def _find(turn: RunningTurn) -> BaseFlow | None:
-    payload = (turn.work.input.action or {}).get("payload")
-    given = payload if is_object(payload) else {}
+    given = turn.work.input.payload
     wanted = (given.get("flow_id"), given.get("run_id"))
     waiting = find_waiting(turn)
     runs = {flow.flow_id: (flow.progress.waits_for or {}).get("run_id") for flow in waiting}

@@ -10,7 +10,7 @@ from typing import ClassVar
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.pex import steps
-from orchestrator.pex.calls.compensate import undo_first
+from orchestrator.pex.calls.effects import undo_first
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Completed, Ending, Execution, Failed, Partial
 from orchestrator.pex.steps.check import refuse

@@ -1,5 +1,7 @@
 """The outcomes of a skill, and the `finish` tool whose schema enforces them (PX-6)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -45,39 +47,56 @@ def name_outcome(outcome: SkillOutcome) -> str:
             return "interrupted"
 
 
-def define_finish(skill: SkillSpec) -> ToolDefinition:
-    """Return the tool that ends a skill.
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The tool that ends a skill, and the required shapes: `ending` for its arguments, `result` for the data.
 
     The tool's parameters are flat, because providers reject conditions at the top level of a schema.
-    `FinishShape` checks the requirements of each outcome.
+    `mismatch` checks the requirements of each outcome.
     """
-    result = simplify(skill.result) if skill.result is not None else {"type": "object"}
-    return ToolDefinition(
-        FINISH,
-        "End the task. success: data is the result. failure: data is what there is. "
-        "uncertain: only the user can settle it.",
-        _parameters(result),
-        judged_by=_judged(),
-    )
+
+    definition: ToolDefinition
+    ending: Shape
+    result: Shape
+
+    @classmethod
+    def of(cls, skill: SkillSpec) -> Finish:
+        result: JsonObject = {"type": "object"} if skill.result is None else skill.result
+        message = "Unless success: what is wrong or open, for the user"
+        parameters = _finish(
+            data=simplify(result),
+            message={"type": "string", "description": message},
+            notes={"type": "array", "items": {"type": "string"}, "description": "For later tasks"},
+        )
+        # This schema validates the arguments. Null stands for an omitted argument.
+        judged_by = _finish(
+            data={"type": ["object", "null"]},
+            message={"type": ["string", "null"], "maxLength": LONGEST},
+            notes={
+                "type": ["array", "null"],
+                "maxItems": MOST_ENTRIES,
+                "items": {"type": "string", "maxLength": LONGEST},
+            },
+        )
+        description = (
+            "End the task. success: data is the result. failure: data is what there is. "
+            "uncertain: only the user can settle it."
+        )
+        definition = ToolDefinition(FINISH, description, parameters, judged_by=judged_by)
+        return cls(definition, Shape(judged_by), Shape(result))
+
+    def mismatch(self, body: JsonObject) -> str | None:
+        """Return where and why the arguments do not match, or None."""
+        fault = self.ending.mismatch(body)
+        if fault is not None:
+            return fault
+        if body["outcome"] == "success":
+            data = body.get("data")
+            return "success needs data" if data is None else self.result.mismatch(data)
+        return None if body.get("message") else f"{body['outcome']} needs a message for the user"
 
 
-def _parameters(data: JsonObject) -> JsonObject:
-    message = "Unless success: what is wrong or open, for the user"
-    notes: JsonObject = {"type": "array", "items": {"type": "string"}, "description": "For later tasks"}
-    return _finish(data, {"type": "string", "description": message}, notes)
-
-
-def _judged() -> JsonObject:
-    """Return the schema that validates the arguments of `finish`. Null stands for an omitted argument."""
-    notes: JsonObject = {
-        "type": ["array", "null"],
-        "maxItems": MOST_ENTRIES,
-        "items": {"type": "string", "maxLength": LONGEST},
-    }
-    return _finish({"type": ["object", "null"]}, {"type": ["string", "null"], "maxLength": LONGEST}, notes)
-
-
-def _finish(data: JsonObject, message: JsonObject, notes: JsonObject) -> JsonObject:
+def _finish(*, data: JsonObject, message: JsonObject, notes: JsonObject) -> JsonObject:
     return {
         "type": "object",
         "additionalProperties": False,
@@ -91,31 +110,7 @@ def _finish(data: JsonObject, message: JsonObject, notes: JsonObject) -> JsonObj
     }
 
 
-@dataclass(frozen=True, slots=True)
-class FinishShape:
-    """The required shapes for `finish`: `ending` for its arguments, `result` for the data after a success."""
-
-    ending: Shape
-    result: Shape
-
-    def mismatch(self, body: JsonObject) -> str | None:
-        """Return where and why the arguments do not match, or None."""
-        fault = self.ending.mismatch(body)
-        if fault is not None:
-            return fault
-        if body["outcome"] == "success":
-            data = body.get("data")
-            return "success needs data" if data is None else self.result.mismatch(data)
-        return None if body.get("message") else f"{body['outcome']} needs a message for the user"
-
-
-def shape_of(skill: SkillSpec, finish: ToolDefinition) -> FinishShape:
-    return FinishShape(
-        Shape(finish.judged_by or finish.parameters), Shape(skill.result or {"type": "object"})
-    )
-
-
-def find_fault(answer: ToolsAnswer, shape: FinishShape, *, last: bool = False) -> str | None:
+def find_fault(answer: ToolsAnswer, finish: Finish, *, last: bool = False) -> str | None:
     """Return why an answer is neither a tool call nor a valid `finish`, or None.
 
     `last`: True if only `finish` is allowed.
@@ -126,13 +121,13 @@ def find_fault(answer: ToolsAnswer, shape: FinishShape, *, last: bool = False) -
     if ends and len(answer.calls) > 1:
         return f"{FINISH} must be called alone: no other calls are allowed"
     if ends:
-        return shape.mismatch(ends[0].arguments)
+        return finish.mismatch(ends[0].arguments)
     if answer.calls:
         return f"no steps are left: call {FINISH} with the results so far" if last else None
     body = read_json(answer.text)
     if not is_object(body):
         return f"text alone does nothing: call a tool, or {FINISH}"
-    return shape.mismatch(body)
+    return finish.mismatch(body)
 
 
 def read_end(answer: ToolsAnswer) -> JsonObject | None:

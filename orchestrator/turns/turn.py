@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from orchestrator.errors import IllegalTransition, InboxFull, Refused, SessionBusy, SessionClosed
 from orchestrator.saying import Saying, say
-from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId, UserId
+from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId, UserId, is_object
 
 
 class TurnStatus(StrEnum):
@@ -113,6 +113,12 @@ class TurnInput:
     kind: TurnKind = TurnKind.USER
     timezone: str | None = None
     locale: str | None = None
+
+    @property
+    def payload(self) -> JsonObject:
+        """Return the action's payload, or an empty object."""
+        payload = (self.action or {}).get("payload")
+        return payload if is_object(payload) else {}
 
 
 @dataclass(frozen=True, slots=True)

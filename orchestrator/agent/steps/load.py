@@ -9,7 +9,6 @@ import orjson
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.context import Recall, TurnChanges, TurnContext, TurnIds, TurnLog, World
-from orchestrator.dialogue.base_flow import ValueFinder
 from orchestrator.dialogue.consent import open_state
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import Label
@@ -101,12 +100,6 @@ class DocumentFinder:
         return {name: found[name] for name in self.sources}
 
 
-def recent_turns(nlu: NLU, context: TurnContext) -> ValueFinder | None:
-    """Return a value finder, or None if the domain disables the search or no model is configured."""
-    wanted = context.world.domain.config.nlu.slot_fill != "off" and nlu.has_model
-    return RecentTurns(nlu, context) if wanted else None
-
-
 def known_preferences(
     ids: TurnIds, state: DialogueState, store: PreferenceStore, told: frozenset[str]
 ) -> UserPreferences | None:
@@ -194,12 +187,15 @@ def _recall(ids: TurnIds, state: DialogueState, modules: Modules) -> Recall:
 
 
 def hear(context: TurnContext, modules: Modules, text: str) -> TurnContext:
-    """Return the context with `text` as the turn's message and with new value finders."""
+    """Return the context with `text` as the turn's message and with new value finders.
+
+    There are no value finders if the domain disables the search or no model is configured.
+    """
     if text != context.text:
         context = replace(context, text=text)
-    recent = recent_turns(modules.nlu, context)
-    if recent is None:
+    if context.world.domain.config.nlu.slot_fill == "off" or not modules.nlu.has_model:
         return context
+    recent = RecentTurns(modules.nlu, context)
     documents = None if context.recall.documents is None else DocumentFinder(modules.nlu, context)
     return replace(context, recall=replace(context.recall, recent_turns=recent, document_finder=documents))
 

@@ -27,16 +27,14 @@ from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution, Failed
 from orchestrator.pex.skill_outcome import (
     FINISH,
-    FinishShape,
+    Finish,
     Interrupted,
     SkillOutcome,
     Success,
-    define_finish,
     find_fault,
     name_outcome,
     read_end,
     read_outcome,
-    shape_of,
 )
 from orchestrator.pex.skills.calls import Calls, Clock, SkillTimedOut
 from orchestrator.pex.skills.streamed import OpenWords, StreamedText
@@ -45,7 +43,6 @@ from orchestrator.ports.language_model import (
     ChatMessage,
     ChatRole,
     ToolChoice,
-    ToolDefinition,
 )
 from orchestrator.saying import say
 from orchestrator.telemetry import SignalType
@@ -70,10 +67,7 @@ class SkillRunner:
         self._domain = domain
         self._open_words = open_words
         self._engineer = engineer
-        self._finishes = {dact: define_finish(skill) for dact, skill in domain.skills.items()}
-        self._shapes = {
-            dact: shape_of(domain.skills[dact], finish) for dact, finish in self._finishes.items()
-        }
+        self._finishes = {dact: Finish.of(skill) for dact, skill in domain.skills.items()}
 
     def can_run(self, dact: Dact) -> bool:
         return dact in self._domain.skills and self._engineer.can_answer(PROMPT)
@@ -85,8 +79,7 @@ class SkillRunner:
         found = {tool_id: run.tools.find(tool_id) for tool_id in skill.tools}
         tools: dict[str, Tool] = {name: tool for name, tool in found.items() if tool is not None}
         calls = Calls(run, policy, tools, skill.components, self._start_clock(run, tools))
-        finish, shape = self._finishes[dact], self._shapes[dact]
-        loop = _Loop(run, policy, skill, self._engineer, calls, finish, shape, self._open_words)
+        loop = _Loop(run, policy, skill, self._engineer, calls, self._finishes[dact], self._open_words)
         try:
             outcome = await loop.go()
         except SkillTimedOut:
@@ -141,8 +134,7 @@ class _Loop:
     skill: SkillSpec
     engineer: PromptEngineer
     calls: Calls
-    finish: ToolDefinition
-    shape: FinishShape
+    finish: Finish
     open_words: OpenWords
     streamed: StreamedText | None = None
     transcript: list[ChatMessage] = field(default_factory=list[ChatMessage])
@@ -176,7 +168,7 @@ class _Loop:
     async def _ask(self, variables: dict[str, Json], *, last: bool) -> ToolsAnswer | None:
         """Request the next step from the model. Return None if the model fails or is too slow but a draft exists."""
         # The last step offers the same tools, because they are part of the provider's cached prefix.
-        offered = (*self.calls.definitions, self.finish)
+        offered = (*self.calls.definitions, self.finish.definition)
         context, clock = self.run.context, self.calls.clock
         publish = await self._begin_stream()
         call = context.call.for_flow(self.run.flow.flow_id)
@@ -189,7 +181,7 @@ class _Loop:
                     call,
                     transcript=tuple(self.transcript),
                     tool_choice=FINISH if last else ToolChoice.REQUIRED,
-                    find_fault=lambda answer: find_fault(answer, self.shape, last=last),
+                    find_fault=lambda answer: find_fault(answer, self.finish, last=last),
                     publish=publish,
                 )
         except (*MODEL_FAILURES, SkillTimedOut):
