@@ -6,77 +6,21 @@ provide an input for a slot, the user chooses a row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from collections.abc import Sequence
+from typing import Protocol
 
+from orchestrator.dialogue.questions import ChooseRow, Option
 from orchestrator.dialogue.records import Frame
 from orchestrator.dialogue.specification import FlowSpec, ToolUse
 from orchestrator.errors import FailureCategory
 from orchestrator.models.engineer import PromptEngineer
-from orchestrator.pex.execution import Execution, Failed
+from orchestrator.pex.execution import Execution, Failed, NeedsInput
 from orchestrator.pex.frames import make_frame
 from orchestrator.pex.skill_outcome import SkillOutcome
 from orchestrator.saying import Told, say
 from orchestrator.tools.guardrails.verdict import Entities
 from orchestrator.tools.toolbox import Tool
 from orchestrator.types import Dact, Json, JsonObject, is_list, is_object
-
-
-@dataclass(frozen=True, slots=True)
-class Arguments:
-    values: JsonObject
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A choice among rows that could provide the input `name`, for the slot `slot`."""
-
-    name: str
-    slot: str
-    rows: tuple[JsonObject, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class NothingFound:
-    """The result if earlier tools should provide the input `name`, but found no rows."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Unfed:
-    """The result if neither slots nor earlier tools can provide the input `name`: a fault in the domain."""
-
-    name: str
-
-
-Gathered: TypeAlias = Arguments | Choice | NothingFound | Unfed
-
-
-def gather_arguments(run: Execution, use: ToolUse, tool: Tool) -> Gathered:
-    """Return the inputs for one call, or a choice among rows, or why a required input is missing.
-
-    Only required inputs come from the rows in earlier results.
-    """
-    known, arguments = run.flow.values(), Arguments({})
-    slots, data, mapping = run.flow.spec.slots, run.data, use.slot_mapping
-    for name in tool.inputs:
-        slot = mapping.get(name, name)
-        value = known.get(slot) if slot in slots else None
-        if value is None:
-            value = data.get(name)
-        if value is None and name in tool.required:
-            rows = _find_rows(run.data, name)
-            if rows is None:
-                return Unfed(name)
-            if not rows:
-                return NothingFound(name)
-            if len(rows) > 1 and slot in run.flow.spec.slots:
-                return Choice(name, slot, tuple(rows))
-            value = rows[0][name]
-        if value is not None:
-            arguments.values[name] = value
-    return arguments
 
 
 def _find_rows(data: JsonObject, name: str) -> list[JsonObject] | None:
@@ -123,8 +67,45 @@ class Choices:
         """Return the tables and columns that code can use, or None to skip checking their names."""
         return run.context.world.registry.tables or None
 
-    def arguments(self, run: Execution, use: ToolUse, tool: Tool) -> Gathered:
-        return gather_arguments(run, use, tool)
+    def arguments(self, run: Execution, use: ToolUse, tool: Tool) -> JsonObject | NeedsInput | Failed:
+        """Return the inputs for one call, or the ending if a required input is missing.
+
+        Only required inputs come from the rows in earlier results. If several rows could provide an input for a
+        slot, ask the user to choose one.
+        """
+        known, arguments = run.flow.values(), JsonObject()
+        slots, data, mapping = run.flow.spec.slots, run.data, use.slot_mapping
+        for name in tool.inputs:
+            slot = mapping.get(name, name)
+            value = known.get(slot) if slot in slots else None
+            if value is None:
+                value = data.get(name)
+            if value is None and name in tool.required:
+                rows = _find_rows(data, name)
+                if rows is None:  # a fault in the domain
+                    why = f"No source provides the input {name!r}."
+                    run.context.log.failed_check("pex", "arguments", why, run.flow.flow_id)
+                    return Failed(FailureCategory.VALIDATION_ERROR, say("input_missing"))
+                if not rows:
+                    return Failed(FailureCategory.NOT_FOUND, say("nothing_matches"))
+                if len(rows) > 1 and slot in slots:
+                    return self._ask_to_choose(run, name, slot, rows)
+                value = rows[0][name]
+            if value is not None:
+                arguments[name] = value
+        return arguments
+
+    def _ask_to_choose(self, run: Execution, name: str, slot: str, rows: Sequence[JsonObject]) -> NeedsInput:
+        """Ask the user to choose one of up to `most_choices` rows for the slot (partial ambiguity)."""
+        about: JsonObject = {"flow_id": run.flow.flow_id, "slot": slot}
+        options = tuple(
+            Option(self.label(run, row), "fill_slot", {**about, "value": row[name]})
+            for row in rows[: self.most_choices]
+        )
+        run.context.changes.findings[run.flow.flow_id] = run.data
+        question = ChooseRow(flow_id=run.flow.flow_id, slot=slot, options=options)
+        run.context.state.ambiguity.declare(question, run.context.ids.turn_id)
+        return NeedsInput()
 
     def knowledge(self, run: Execution) -> JsonObject:
         """Return facts for the skill's prompt, such as the tables that can be read."""

@@ -8,15 +8,14 @@ from typing import TypeAlias
 
 from orchestrator.dialogue.consent import drop_candidate, read_candidate
 from orchestrator.dialogue.progress import Candidate
-from orchestrator.dialogue.questions import ChooseRow, Option, PendingCall, StoppedCall
+from orchestrator.dialogue.questions import PendingCall, StoppedCall
 from orchestrator.domain.guarding import GuardedInput, Language
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.calls.consent import ask, hold_for_approval
 from orchestrator.pex.calls.effects import find_undone, note_effect
 from orchestrator.pex.calls.later import continue_awaited, find_awaited, find_out, wait_for_result
-from orchestrator.pex.choices import Arguments, Choice, Choices, NothingFound, Unfed
+from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Ending, Execution, Failed, NeedsInput, Parked, Query
-from orchestrator.saying import say
 from orchestrator.tools.guardrails.apply import apply_guardrails
 from orchestrator.tools.guardrails.verdict import Category, RejectedCode
 from orchestrator.tools.toolbox import Tool, ToolAccepted, ToolAnswer, ToolData, ToolError
@@ -49,10 +48,10 @@ async def call_in_order(run: Execution, policy: Choices) -> Ending | None:
         if confirmed is not None and use.tool_id != confirmed.tool_id:
             continue  # the tool ran before the pending call was presented
         agreed = confirmed if confirmed is not None and confirmed.tool_id == use.tool_id else None
-        gathered = Arguments(agreed.arguments) if agreed is not None else policy.arguments(run, use, tool)
-        if not isinstance(gathered, Arguments):
-            return _without_arguments(run, policy, gathered)
-        answer = await call_guarded(run, policy, tool, gathered.values, agreed)
+        arguments = agreed.arguments if agreed is not None else policy.arguments(run, use, tool)
+        if isinstance(arguments, NeedsInput | Failed):
+            return arguments
+        answer = await call_guarded(run, policy, tool, arguments, agreed)
         ending = _end(tool, answer, is_agreed=agreed is not None)
         if ending is not None:
             return ending
@@ -77,34 +76,6 @@ def _end(tool: Tool, answer: GuardedAnswer, *, is_agreed: bool) -> Ending | None
             return Failed(FailureCategory.VALIDATION_ERROR, rejected.tell())
         case NeedsInput() | Parked() as waiting:
             return waiting
-
-
-def _without_arguments(
-    run: Execution, policy: Choices, gathered: Choice | NothingFound | Unfed
-) -> NeedsInput | Failed:
-    match gathered:
-        case Choice():
-            return _ask_to_choose(run, policy, gathered)
-        case NothingFound():
-            return Failed(FailureCategory.NOT_FOUND, say("nothing_matches"))
-        case Unfed(name):
-            run.context.log.failed_check(
-                "pex", "arguments", f"No source provides the input {name!r}.", run.flow.flow_id
-            )
-            return Failed(FailureCategory.VALIDATION_ERROR, say("input_missing"))
-
-
-def _ask_to_choose(run: Execution, policy: Choices, choice: Choice) -> NeedsInput:
-    """Ask the user to choose one of up to `most_choices` rows for the slot (partial ambiguity)."""
-    rows = choice.rows[: policy.most_choices]
-    about: JsonObject = {"flow_id": run.flow.flow_id, "slot": choice.slot}
-    options = tuple(
-        Option(policy.label(run, row), "fill_slot", {**about, "value": row[choice.name]}) for row in rows
-    )
-    run.context.changes.findings[run.flow.flow_id] = run.data
-    question = ChooseRow(flow_id=run.flow.flow_id, slot=choice.slot, options=options)
-    run.context.state.ambiguity.declare(question, run.context.ids.turn_id)
-    return NeedsInput()
 
 
 async def call_guarded(
