@@ -168,6 +168,8 @@ class TurnChanges:
         findings: merged tool results by flow, for the templates.
         silent: completed flows to omit from the answer, because their plan continues (RS-2).
         climbed: pairs of a flow and a recovery step that was used for the flow.
+        reroutes: number of reroutes so far.
+        refreshed: flows whose required summary or memories were checked.
         asks_again: True if the open question is repeated after the user did something else, so that it
             doesn't count as a failed answer (AM-4).
         streamed: True if part of the answer was streamed.
@@ -183,6 +185,8 @@ class TurnChanges:
     plans: PlanChanges = field(default_factory=PlanChanges)
     silent: set[FlowId] = field(default_factory=set[FlowId])
     climbed: set[tuple[FlowId, str]] = field(default_factory=set["tuple[FlowId, str]"])
+    reroutes: int = 0
+    refreshed: set[FlowId] = field(default_factory=set[FlowId])
     understanding: Understanding | None = None
     carry_on: bool = False
     asks_again: bool = False

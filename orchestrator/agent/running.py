@@ -1,5 +1,5 @@
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from orchestrator.agent.modules import Modules
@@ -12,8 +12,7 @@ from orchestrator.turns.lease import Lease, Work
 class RunningTurn:
     """The data of a running turn, with the lease for its commit.
 
-    `began`: start time, in monotonic seconds. `reroutes`: number of reroutes so far. `refreshed`: IDs of
-    flows whose required summary or memories were checked. `answer`: None until RES has rendered it.
+    `began`: start time, in monotonic seconds. `answer`: None until RES has rendered it.
     """
 
     lease: Lease
@@ -21,8 +20,6 @@ class RunningTurn:
     context: TurnContext
     phases: Phases
     began: float
-    reroutes: int = 0
-    refreshed: set[str] = field(default_factory=set[str])
     answer: Answer | None = None
 
 

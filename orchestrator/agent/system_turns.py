@@ -72,7 +72,7 @@ async def resume_with_findings(turn: RunningTurn, modules: Modules) -> tuple[Ste
         return go_on, carry_out, archive
     what = "no flow is waiting for this context"
     if flow is not None and gathering is not None:
-        await end_waiting(turn, gathering, flow, late=True)
+        await end_waiting(turn.context, gathering, flow, late=True)
         what = "stored; another task is active"
     turn.context.state.take_back_turn()
     return commit_quietly(turn, {"context": what})
@@ -238,16 +238,16 @@ async def go_on(turn: RunningTurn, modules: Modules) -> None:
     assert modules.ports.gather is not None
     failure = why_it_waited(flow)
     turn.context.state.stack.resume(flow, turn.context.now, reason="the gathered context has arrived")
-    if await end_waiting(turn, modules.ports.gather, flow, late=True):
+    if await end_waiting(turn.context, modules.ports.gather, flow, late=True):
         turn.context.changes.carry_on = True
         return
     turn.context.changes.climbed.add((flow.flow_id, Recovery.REROUTE.value))
-    turn.context.changes.carry_on = await cascade(turn, modules, Recover(Recovery.REROUTE, failure))
+    turn.context.changes.carry_on = await cascade(turn.context, modules, Recover(Recovery.REROUTE, failure))
 
 
 def _find(turn: RunningTurn) -> BaseFlow | None:
     given = turn.work.input.payload
     wanted = (given.get("flow_id"), given.get("run_id"))
-    waiting = find_waiting(turn)
+    waiting = find_waiting(turn.context)
     runs = {flow.flow_id: (flow.progress.waits_for or {}).get("run_id") for flow in waiting}
     return next((flow for flow in waiting if (flow.flow_id, runs[flow.flow_id]) == wanted), None)

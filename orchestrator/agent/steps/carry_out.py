@@ -92,14 +92,14 @@ async def _execute(turn: RunningTurn, modules: Modules) -> Ending:
                 begin_step(turn.context, active)
             active.note_turn(turn.work.turn_id)
             if active.spec.freshness is not None:
-                await ensure_fresh(turn, modules, active)
+                await ensure_fresh(turn.context, modules, active)
         turn.phases.enter("execute")
         work = modules.pex.find_work(turn.context, active)
         ending = work if isinstance(work, Failed) else await work[0].execute(work[1])
         if isinstance(ending, Partial):
-            show_part(turn)
+            show_part(turn.context)
         if not isinstance(ending, Failed | Recover):
             return ending
         note_failure((ending.failure if isinstance(ending, Recover) else ending).category.value)
-        if not await cascade(turn, modules, ending):
+        if not await cascade(turn.context, modules, ending):
             return ending

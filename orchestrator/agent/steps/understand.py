@@ -28,7 +28,7 @@ async def understand(turn: RunningTurn, modules: Modules) -> None:
     """Interpret the turn's text or action, and log the prediction. Answer an invalid action with a message."""
     context, state, given = turn.context, turn.context.state, turn.work.input
     if modules.ports.gather is not None:
-        await resume_waiting(turn, modules.ports.gather)
+        await resume_waiting(turn.context, modules.ports.gather)
     if given.action is not None:
         try:
             action = find_started_flow(read_action(given.action), given.kind, modules.domain)
