@@ -7,6 +7,7 @@ committed (AG-4).
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from orchestrator.agent.interjections import weigh
 from orchestrator.agent.modules import Modules
@@ -27,7 +28,7 @@ from orchestrator.dialogue.state import DialogueState
 from orchestrator.errors import DeadlineExceeded, LaneLost, ModelUnavailable, TurnCancelled, Unavailable
 from orchestrator.ports.memory.context import CONTEXT_READY
 from orchestrator.redaction import hide_secrets
-from orchestrator.runtime.journal import Journal, Meaning
+from orchestrator.runtime.journal import Journal
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.traces import Phases, note_failure
 from orchestrator.turns.lease import Lease, TurnCommit, Work
@@ -70,7 +71,7 @@ class Agent:
             turn = load(lease, work, journal, modules, phases)
             if turn.context.state.person is not None and given.kind is TurnKind.USER:
                 return keep_for_person(turn, modules)
-            journal.at_work = self._hear, turn
+            journal.hear = partial(weigh, turn, modules)
             try:
                 steps = await _TAKING_UP[action](turn, modules) if action in _TAKING_UP else STEPS
                 if isinstance(steps, TurnCommit):
@@ -79,10 +80,7 @@ class Agent:
                 phases.enter("record")
                 return end(turn, modules)
             finally:
-                journal.at_work = None  # breaks a reference cycle
-
-    async def _hear(self, turn: RunningTurn, said: Work) -> Meaning:
-        return await weigh(turn, said, self._modules)
+                journal.hear = None  # breaks a reference cycle
 
 
 _TAKING_UP = {CONTEXT_READY: resume_with_findings, RESULT: accept_result}

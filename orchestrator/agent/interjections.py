@@ -16,7 +16,7 @@ from orchestrator.turns.lease import Work
 from orchestrator.turns.turn import TurnKind
 
 
-async def weigh(turn: RunningTurn, said: Work, modules: Modules) -> Meaning:
+async def weigh(turn: RunningTurn, modules: Modules, said: Work) -> Meaning:
     """Return what a mid-turn message means for the running turn, without changing the turn."""
     state, given = turn.context.state, said.input
     context = replace(turn.context, text=given.text or "", log=TurnLog(turn.context.ids, drop_signal))

@@ -218,3 +218,8 @@ class FlowSpec:
     """The language code of the flow's description, prompts and other declared texts."""
     recipe: tuple[RecipeStep, ...] = ()
     """For a Plan flow: its declared steps. If empty, a model decomposes the request."""
+
+    @property
+    def required(self) -> set[str]:
+        """Return the names of the required slots."""
+        return {name for name, slot in self.slots.items() if slot.priority is Priority.REQUIRED}

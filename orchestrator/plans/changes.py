@@ -1,7 +1,7 @@
 """Changes to plans: revisions, their records, and their effect on the stack (PL-2)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import partial
 from itertools import count
@@ -90,9 +90,7 @@ def show_progress(plan: PlanFlow) -> JsonObject:
     remaining = [step.name for step in plan.steps if not step.is_finished]
     return {
         "progress": str(progress),
-        "completed": progress.completed,
-        "total": progress.total,
-        "failed": progress.failed,
+        **asdict(progress),
         "current_step": remaining[0] if remaining else None,
         "remaining": remaining,
     }

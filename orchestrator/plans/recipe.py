@@ -7,7 +7,7 @@ from orchestrator.dialogue.changes.plan_steps import drop_step, take_for_step
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.records import ANSWERED, EffectNote, PlanStep
-from orchestrator.dialogue.specification import FlowSpec, Priority, RecipeStep
+from orchestrator.dialogue.specification import FlowSpec, RecipeStep
 from orchestrator.plans.bindings import holds, read_bindings, resolve, settle
 from orchestrator.plans.changes import Change, ChangeKind
 from orchestrator.types import FlowId, JsonObject, new_id, same_value
@@ -102,9 +102,7 @@ def _find_done(plan: PlanFlow, step: PlanStep, context: TurnContext) -> tuple[Ba
     spec, state = context.world.domain.flows[step.dact].spec, context.state
     own = {name for name, binding in read_bindings(step).items() if binding.step is None}
     known = {name: value for name, value in resolve(plan, step).items() if name in own}
-    if not known or not known.keys() >= {
-        name for name, slot in spec.slots.items() if slot.priority is Priority.REQUIRED
-    }:
+    if not known or not known.keys() >= spec.required:
         return None
     done = {flow.flow_id: flow for flow in state.completed}
     for place, note in reversed([*enumerate(state.effects)]):

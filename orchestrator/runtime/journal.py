@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from orchestrator.errors import (
     DeadlineExceeded,
@@ -65,11 +65,8 @@ class Meaning(Enum):
     """The message and all later messages must wait."""
 
 
-Hear: TypeAlias = Callable[[Any, Work], Awaitable[Meaning]]
-"""A function that classifies a mid-turn message. Its first argument is the second item of `Journal.at_work`.
-
-The function has no side effects and makes no calls.
-"""
+Hear: TypeAlias = Callable[[Work], Awaitable[Meaning]]
+"""A function that classifies a mid-turn message. It has no side effects and makes no calls."""
 
 
 class Journal:
@@ -88,8 +85,8 @@ class Journal:
         """Keys of this turn's steps that had, or may have had, a side effect."""
         self.acting = False
         """True while a call with a side effect runs. During the call, only a cancellation stops the turn."""
-        self.at_work: tuple[Hear, object] | None = None
-        """The classifier of mid-turn messages and its first argument, or None while the turn is not being processed."""
+        self.hear: Hear | None = None
+        """The classifier of mid-turn messages, or None while the turn is not being processed."""
 
     @property
     def has_calls(self) -> bool:
@@ -200,11 +197,10 @@ class Journal:
 
     async def _hear(self, work: Work) -> Meaning:
         """Classify a message. If classification fails, the message waits for its own turn."""
-        if self.at_work is None or self.stopped:
+        if self.hear is None or self.stopped:
             return Meaning.WAITS
-        hear, at_work = self.at_work
         try:
-            return await hear(at_work, work)
+            return await self.hear(work)
         except Exception:  # noqa: BLE001 - an unreadable message must not harm the running turn
             _log.exception("Could not classify a mid-turn message.", turn=work.turn_id)
             return Meaning.WAITS

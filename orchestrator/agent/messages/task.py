@@ -11,7 +11,6 @@ from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT, AWAITING_RESULT, PARKED, PLANNED
 from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.questions import ChooseToStop, Option
-from orchestrator.dialogue.specification import Priority
 from orchestrator.dialogue.stack import DepthLimit, Existing, LimitReached, OnLimit, Pushed
 from orchestrator.dialogue.understanding import Cue, Understanding
 from orchestrator.res.wording import name_doing, name_task
@@ -55,7 +54,7 @@ def _changes_the_offer(context: TurnContext, dact: Dact, labels: Labels) -> bool
     if flow is None or entry is None or entry.flow_id != flow.flow_id or entry.about.fingerprint is None:
         return False
     slots = context.world.domain.flows[dact].spec.slots
-    made = {name for name, slot in slots.items() if slot.priority is Priority.REQUIRED} & {*flow.spec.outputs}
+    made = context.world.domain.flows[dact].spec.required & {*flow.spec.outputs}
     alike = {
         name: [one.name for one in flow.spec.slots.values() if one.takes_what(slots[name])] for name in labels
     }
@@ -79,14 +78,12 @@ def _corrects(done: BaseFlow, understood: Understanding) -> bool:
     if Cue.CORRECTS not in understood.cues:
         return False
     changed = changed_slots(done, understood.slots)
-    required = {name for name, slot in done.spec.slots.items() if slot.priority is Priority.REQUIRED}
-    return bool(changed & done.slots.keys()) and bool(required - changed)
+    return bool(changed & done.slots.keys()) and bool(done.spec.required - changed)
 
 
 def _resembles(done: BaseFlow, labels: Labels) -> bool:
     """Return whether a request repeats a required value of a completed task."""
-    required = {name for name, slot in done.spec.slots.items() if slot.priority is Priority.REQUIRED}
-    return bool(required & labels.keys() - changed_slots(done, labels))
+    return bool(done.spec.required & labels.keys() - changed_slots(done, labels))
 
 
 def start_task(context: TurnContext, dact: Dact, labels: Labels) -> None:
@@ -148,8 +145,7 @@ def _is_beyond_plan(step: BaseFlow | None, values: JsonObject) -> bool:
         return False
     if step.status == PLANNED and not step.spec.slots:
         return True
-    required = {name for name, slot in step.spec.slots.items() if slot.priority is Priority.REQUIRED}
-    named = required & values.keys() & step.slots.keys()
+    named = step.spec.required & values.keys() & step.slots.keys()
     return len(named) >= _MANY and all(step.value(name) != values[name] for name in named)
 
 

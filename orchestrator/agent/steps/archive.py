@@ -4,7 +4,6 @@ from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import Shown
-from orchestrator.dialogue.specification import Priority
 from orchestrator.dialogue.state import StateLimits
 from orchestrator.dialogue.tables import ShownTable
 from orchestrator.dialogue.understanding import Cue
@@ -63,8 +62,8 @@ def _note_shown(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
                 for row in rows[: spec.most]
                 if is_object(row)
             ]
-            required = (name for name, slot in flow.spec.slots.items() if slot.priority is Priority.REQUIRED)
-            made_from = {name: flow.value(name) for name in required if flow.value(name) is not None}
+            values = {name: flow.value(name) for name in flow.spec.slots if name in flow.spec.required}
+            made_from = {name: value for name, value in values.items() if value is not None}
             place = _find_other_row(turn, flow, spec.key, kept)
             shown = Shown(use.tool_id, flow.dact, spec.key, kept, place, made_from)
             turn.context.state.note_shown(shown)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestrator.dialogue.base_flow import BaseFlow, Labels
 from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.slots import SlotSource
-from orchestrator.dialogue.specification import Family, Priority
+from orchestrator.dialogue.specification import Family
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.types import Json, JsonObject
@@ -87,7 +87,7 @@ def _take_by_another_name(state: DialogueState, flow: BaseFlow, name: str) -> bo
     Return False if no task has such a value.
     """
     slot = flow.spec.slots[name]
-    if not slot.same_as or name in flow.slots or slot.priority is not Priority.REQUIRED:
+    if not slot.same_as or name in flow.slots or name not in flow.spec.required:
         return False
     for task in (*reversed(state.stack.flows), *reversed(state.completed)):
         known = {} if task is flow else _known_to(state, task)
@@ -110,9 +110,8 @@ def _take_from_rows(flow: BaseFlow, shown: Shown, said: Labels) -> None:
 
     If several rows match, copy only the values that they share.
     """
-    given = {
-        name: str(held.value).casefold() for name, held in flow.slots.items() if _is_required(flow, name)
-    }
+    required = flow.spec.required
+    given = {name: str(held.value).casefold() for name, held in flow.slots.items() if name in required}
     fitting = [
         row
         for row in shown.rows
@@ -135,11 +134,11 @@ def _take_current_row(state: DialogueState, flow: BaseFlow, shown: Shown, said: 
     """
     if not flow.spec.confirm or shown.key not in flow.spec.inputs or shown.key in {*flow.slots, *said}:
         return
-    giver = state.find_completed(shown.dact)
+    giver, required = state.find_completed(shown.dact), flow.spec.required
     differing = {
         name
         for name, held in flow.slots.items()
-        if _is_required(flow, name) and not _same_text(shown.current.get(name, held.value), held.value)
+        if name in required and not _same_text(shown.current.get(name, held.value), held.value)
     }
     if all(giver is not None and _is_default(giver, name) for name in differing):
         _take_required(flow, shown.current, said)
@@ -157,15 +156,10 @@ def _same_text(one: Json, other: Json) -> bool:
 
 
 def _take_required(flow: BaseFlow, row: JsonObject, said: Labels) -> None:
+    required = flow.spec.required
     for name in flow.spec.inputs:
-        is_missing = name not in flow.slots and name not in said and _is_required(flow, name)
-        if is_missing and row.get(name) is not None:
+        if name in required and name not in {*flow.slots, *said} and row.get(name) is not None:
             flow.take(name, row[name], SlotSource.INHERITED)
-
-
-def _is_required(flow: BaseFlow, name: str) -> bool:
-    slot = flow.spec.slots.get(name)
-    return slot is not None and slot.priority is Priority.REQUIRED
 
 
 def _keep_from_last_run(state: DialogueState, flow: BaseFlow, said: Labels) -> None:
@@ -182,7 +176,7 @@ def _contradicts(flow: BaseFlow, giver: BaseFlow) -> bool:
     """Return whether the user's required values differ from the outputs of `giver`, ignoring its defaults (FS-7)."""
     return any(
         held.source is SlotSource.USER
-        and _is_required(flow, name)
+        and name in flow.spec.required
         and giver.outputs.get(name, held.value) != held.value
         and not _is_default(giver, name)
         for name, held in flow.slots.items()

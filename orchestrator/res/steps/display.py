@@ -5,7 +5,7 @@ intended form is shown in a simpler form, with a note.
 """
 
 from collections import ChainMap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from itertools import chain
@@ -114,7 +114,7 @@ def _make_table(frame: Frame, table: ShownTable, context: TurnContext) -> JsonOb
     rows: list[JsonObject] = frame.data
     around = ((word("previous_page"), table.page - 1), (word("next_page"), table.page + 1))
     return {
-        "columns": _read_columns(rows, _read_fields(frame, context)),
+        "columns": _read_columns(rows, _read_fields(frame.source, context)),
         "rows": max(frame.rows or 0, table.rows),
         "page": table.page,
         "pages": table.pages,
@@ -126,8 +126,8 @@ def _make_table(frame: Frame, table: ShownTable, context: TurnContext) -> JsonOb
 
 def list_rows(table: ShownTable, rows: list[JsonObject], context: TurnContext) -> list[str]:
     """Return the rows of a page as text, without hidden columns or empty values."""
-    frame = Frame(table.frame_id, table.flow_id, rows, "table", source=table.source)
-    names = [column["name"] for column in _read_columns(rows, _read_fields(frame, context))]
+    columns = _read_columns(rows, _read_fields(table.source, context))
+    names = [column["name"] for column in columns]
     return [", ".join(str(row[name]) for name in names if row.get(name) is not None) for row in rows]
 
 
@@ -150,10 +150,10 @@ def _read_columns(rows: list[JsonObject], fields: Mapping[str, JsonObject]) -> l
     ]
 
 
-def _read_fields(frame: Frame, context: TurnContext) -> Mapping[str, JsonObject]:
-    """Return the field declarations of the frame's tools. Earlier tools take precedence."""
+def _read_fields(source: Iterable[str], context: TurnContext) -> Mapping[str, JsonObject]:
+    """Return the field declarations of the tools in `source`. Earlier tools take precedence."""
     tools = context.world.domain.tools
-    declared = [tools[ToolId(one)].fields for one in frame.source if one in tools]
+    declared = [tools[ToolId(one)].fields for one in source if one in tools]
     return declared[0] if len(declared) == 1 else ChainMap(*declared)
 
 
@@ -180,7 +180,7 @@ def _card(frame: Frame, context: TurnContext) -> JsonObject:
     """Return a card's labeled facts, without nested or hidden values."""
     flow = next(flow for flow in context.changes.reported if flow.flow_id == frame.flow_id)
     facts = frame.data if is_object(frame.data) else {"value": frame.data}
-    fields = _read_fields(frame, context)
+    fields = _read_fields(frame.source, context)
     return {
         "items": [
             {
