@@ -17,6 +17,7 @@ from orchestrator.plans.answer_schemas import (
     COMPLETION_SCHEMA,
     DECOMPOSITION,
     JUDGEMENTS,
+    LONGEST_REASON,
     MOST_FAULTS,
     REPLANNING,
     SEVERAL,
@@ -29,7 +30,7 @@ from orchestrator.plans.drafts import Draft, Ground, Refused, catalogue, check_d
 from orchestrator.plans.tree_search import Judgement, Search, Task, search
 from orchestrator.ports.language_model import MODEL_FAILURES
 from orchestrator.tools.trifecta import join_labels
-from orchestrator.types import Json, JsonObject, is_list, is_object
+from orchestrator.types import Json, JsonObject
 
 _NOTHING = Draft(())
 MOST_LESSONS = 9
@@ -97,15 +98,15 @@ class Advisor:
             if width > len(found):
                 schema = several_schema(_specs(context), _names(plan), room, width - len(found))
                 body = await self._ask(ALTERNATIVES, question, schema, SEVERAL, context)
-                drafts = [self.check_draft(one, plan, context, room) for one in _objects(body, "plans")]
+                plans: list[JsonObject] = body["plans"] if body is not None else []
+                drafts = [self.check_draft(one, plan, context, room) for one in plans]
                 found += [draft for draft in drafts if isinstance(draft, Draft)]
             return found
 
         async def judge(drafts: Sequence[Draft]) -> list[Judgement]:
             question = {**about, "plans": [draft.show() for draft in drafts]}
             body = await self._ask(SCORE, question, judgements_schema(len(drafts)), JUDGEMENTS, context)
-            entries = body["judgements"] if body is not None and is_list(body["judgements"]) else []
-            found = [_read_judgement(entry) for entry in entries]
+            found = [_read_judgement(entry) for entry in body["judgements"]] if body is not None else []
             return [*found, *repeat(Judgement(0.0), len(drafts))][: len(drafts)]
 
         task = Task(root=_NOTHING, expand=expand, judge=judge, key=Draft.key)
@@ -183,18 +184,9 @@ async def _read_notes(context: TurnContext) -> list[str]:
     return [*dict.fromkeys([*earlier, *own])][-MOST_NOTES:]
 
 
-def _objects(body: JsonObject | None, name: str) -> list[JsonObject]:
-    entries = None if body is None else body.get(name)
-    return [entry for entry in entries if is_object(entry)] if is_list(entries) else []
-
-
-def _read_judgement(body: Json) -> Judgement:
-    """Parse a judgment. An unreadable judgment scores 0."""
-    if not is_object(body) or not isinstance(score := body.get("score"), int | float):
-        return Judgement(0.0)
-    faults = body.get("faults")
-    said = [str(fault)[:300] for fault in faults] if is_list(faults) else []
-    return Judgement(float(score), tuple(said[:MOST_FAULTS]))
+def _read_judgement(body: JsonObject) -> Judgement:
+    faults: list[str] = body.get("faults", [])
+    return Judgement(float(body["score"]), tuple(fault[:LONGEST_REASON] for fault in faults[:MOST_FAULTS]))
 
 
 def _frame_question(context: TurnContext) -> dict[str, Json]:

@@ -22,7 +22,7 @@ from orchestrator.plans.recipe import (
     make_step,
 )
 from orchestrator.telemetry import SignalType
-from orchestrator.types import JsonObject, is_list
+from orchestrator.types import JsonObject
 
 WORTH_A_TREE = 4
 """Minimum number of steps for a tree search in `auto` mode (PL-5)."""
@@ -132,8 +132,7 @@ class Planner:
         body = await self._advisor.judge(plan, context) if self._may_ask(context) else None
         if body is None:
             return GoalCheck(not missing, tuple(missing))
-        named = body.get("missing")
-        lacking = [str(part)[:120] for part in named] if is_list(named) else []
+        lacking: list[str] = [part[:120] for part in body.get("missing", ())]
         complete = bool(body["complete"]) and not missing
         return GoalCheck(complete, tuple(missing or lacking), str(body.get("summary") or "")[:1000])
 
