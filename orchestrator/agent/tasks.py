@@ -176,6 +176,11 @@ def shown(context: TurnContext, flow: BaseFlow, slot: str, value: Json) -> Json:
     return show_slot(value, flow.slot(slot), context.world.registry, context.local_now)
 
 
+def show_change(context: TurnContext, flow: BaseFlow, slot: str, before: Json, after: Json) -> JsonObject:
+    old, new = shown(context, flow, slot, before), shown(context, flow, slot, after)
+    return {"name": name_slot_of(flow, slot), "old": old, "new": new}
+
+
 def plain_values(labels: Mapping[str, Mention | Json]) -> JsonObject:
     """Return a message's slot values as JSON, without undecided values."""
     values = {name: label.value if isinstance(label, Mention) else label for name, label in labels.items()}

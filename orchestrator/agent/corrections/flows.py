@@ -17,7 +17,7 @@ from orchestrator.agent.tasks import (
     ask_for_new_value,
     drop_stale_candidate,
     plain_values,
-    shown,
+    show_change,
     stop_waiting,
 )
 from orchestrator.context import TurnContext
@@ -127,11 +127,7 @@ def report_changes(context: TurnContext, flow: BaseFlow, result: Correction) -> 
     listed = context.state.shown
     chosen = None if listed is None else listed.key  # the next offer displays the chosen row
     changes = [
-        {
-            "name": name_slot_of(flow, change.slot),
-            "old": None if change.before is None else shown(context, flow, change.slot, change.before),
-            "new": shown(context, flow, change.slot, change.after),
-        }
+        show_change(context, flow, change.slot, change.before, change.after)
         for change in result.changed
         if change.slot != chosen
     ]

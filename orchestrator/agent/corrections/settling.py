@@ -14,7 +14,7 @@ from orchestrator.agent.corrections.completed import (
     start_change,
 )
 from orchestrator.agent.open_question import leave_open
-from orchestrator.agent.tasks import shown
+from orchestrator.agent.tasks import show_change, shown
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.notice import NoticeKind
@@ -54,14 +54,7 @@ def ask_about_done(
 
 
 def show_changes(context: TurnContext, flow: BaseFlow, values: JsonObject) -> list[JsonObject]:
-    return [
-        {
-            "name": name_slot_of(flow, name),
-            "old": None if flow.value(name) is None else shown(context, flow, name, flow.value(name)),
-            "new": shown(context, flow, name, value),
-        }
-        for name, value in values.items()
-    ]
+    return [show_change(context, flow, name, flow.value(name), value) for name, value in values.items()]
 
 
 def ask_about_outdated(context: TurnContext, plan: PlanFlow) -> bool:

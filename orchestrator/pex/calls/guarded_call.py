@@ -37,26 +37,22 @@ async def call_in_order(run: Execution, policy: Choices) -> Ending | None:
         run.data.update(confirmed.data)
     awaited = None if run.flow.progress.awaits is None else find_awaited(run, confirmed)
     for use, tool in zip(run.flow.spec.tools, run.own_tools, strict=True):
+        pending = awaited or confirmed
+        if pending is not None and use.tool_id != pending.tool_id:
+            continue  # the tool ran before the pending or accepted call
+        agreed = confirmed if awaited is None else None
         if awaited is not None:
-            if use.tool_id != awaited.tool_id:
-                continue  # the tool ran before the accepted call
             answer = continue_awaited(run, policy, tool, awaited)
-            if (ending := _end(tool, answer, is_agreed=False)) is not None:
-                return ending
             awaited = None
-            continue
-        if confirmed is not None and use.tool_id != confirmed.tool_id:
-            continue  # the tool ran before the pending call was presented
-        agreed = confirmed if confirmed is not None and confirmed.tool_id == use.tool_id else None
-        arguments = agreed.arguments if agreed is not None else policy.arguments(run, use, tool)
-        if isinstance(arguments, NeedsInput | Failed):
-            return arguments
-        answer = await call_guarded(run, policy, tool, arguments, agreed)
+        else:
+            arguments = agreed.arguments if agreed is not None else policy.arguments(run, use, tool)
+            if isinstance(arguments, NeedsInput | Failed):
+                return arguments
+            answer = await call_guarded(run, policy, tool, arguments, agreed)
+            confirmed = None
         ending = _end(tool, answer, is_agreed=agreed is not None)
         if ending is not None:
             return ending
-        if agreed is not None:
-            confirmed = None
     return None
 
 

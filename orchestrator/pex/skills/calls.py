@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import orjson
 
 from orchestrator.dialogue.consent import drop_candidate, propose, read_candidate
-from orchestrator.dialogue.progress import Candidate
+from orchestrator.dialogue.progress import AwaitedCall, Candidate
 from orchestrator.domain.portable import simplify
 from orchestrator.errors import FailureCategory
 from orchestrator.models.structured import ToolRequest
@@ -109,29 +109,21 @@ class Calls:
         """
         candidate = read_candidate(self.run.context.state, self.run.flow)
         confirmed = candidate if candidate is not None and candidate.agreed else None
-        if (answered := self._take_awaited(confirmed)) is not None:
-            return answered
-        if confirmed is None:
+        pending = find_awaited(self.run, confirmed) or confirmed
+        if pending is None:
             return None
-        tool = self.run.tools.find(confirmed.tool_id)
+        tool = self.run.tools.find(pending.tool_id)
         assert tool is not None, "the pending call must use one of the flow's tools"
-        result = await self._call(tool, confirmed.arguments, confirmed)
+        if isinstance(pending, AwaitedCall):
+            answer = continue_awaited(self.run, self.policy, tool, pending)
+            result = self._take(tool, pending.arguments, answer)
+        else:
+            result = await self._call(tool, pending.arguments, pending)
         if isinstance(result, Interrupted):
             return result
-        drop_candidate(self.run.flow)  # the confirmation was for one call, regardless of the result
-        return {"tool": confirmed.tool_id, "arguments": confirmed.arguments, "result": result}
-
-    def _take_awaited(self, confirmed: Candidate | None) -> JsonObject | Interrupted | None:
-        """Return the accepted call with its result, or None if there is no accepted call."""
-        awaited = find_awaited(self.run, confirmed)
-        if awaited is None:
-            return None
-        tool = self.run.tools.find(awaited.tool_id)
-        assert tool is not None, "the awaited call must use one of the flow's tools"
-        result = self._take(tool, awaited.arguments, continue_awaited(self.run, self.policy, tool, awaited))
-        if isinstance(result, Interrupted):
-            return result
-        return {"tool": awaited.tool_id, "arguments": awaited.arguments, "result": result}
+        if pending is confirmed:
+            drop_candidate(self.run.flow)  # the confirmation was for one call, regardless of the result
+        return {"tool": pending.tool_id, "arguments": pending.arguments, "result": result}
 
     async def make(self, request: ToolRequest) -> Json | Interrupted:
         """Run a call with valid arguments. Return its result for the model, or Interrupted."""
