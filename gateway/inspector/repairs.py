@@ -155,7 +155,7 @@ async def list_repairs(
             "session_id": session_id,
             "epoch": place.epoch,
             "person": place.before.get("person"),
-            "wrong": find_faults(load_state(place, place.before)),
+            "wrong": find_faults(load_state(place)),
             "flows": place.before.get("stack", []),
             "effects": list(place.ledger.values()),
             "approvals": waiting,

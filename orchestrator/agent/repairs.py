@@ -75,7 +75,7 @@ class Outcome:
 
 def make_repairs(place: Place, changes: Sequence[Change]) -> Outcome:
     """Apply the changes in order. Rejected changes and newly violated invariants are listed in `refused`."""
-    outcome = Outcome(load_state(place, place.before))
+    outcome = Outcome(load_state(place))
     wrong = find_faults(outcome.after)
     for change in changes:
         try:
@@ -89,10 +89,10 @@ def make_repairs(place: Place, changes: Sequence[Change]) -> Outcome:
     return outcome
 
 
-def load_state(place: Place, body: JsonObject) -> DialogueState:
+def load_state(place: Place) -> DialogueState:
     """Decode a stored state. Raises Refused if the state cannot be decoded."""
     try:
-        return open_state(body, place.session_id, place.domain.flows, Epoch(place.epoch + 1))
+        return open_state(place.before, place.session_id, place.domain.flows, Epoch(place.epoch + 1))
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise Refused(
             "The stored state cannot be read; roll the session back to an earlier version."
@@ -125,12 +125,11 @@ def find_faults(state: DialogueState) -> list[str]:
     ]
 
 
-def _find(outcome: Outcome, named: str) -> BaseFlow | None:
+def _find(outcome: Outcome, named: str) -> BaseFlow:
     stack = outcome.after.stack
     flow = stack.get(named) or stack.find(named)
     if flow is None or flow.is_finished:
-        outcome.refused.append(f"No open task {named!r} found.")
-        return None
+        raise Refused(f"No open task {named!r} found.")
     return flow
 
 
@@ -156,10 +155,7 @@ def _withdraw_consent(outcome: Outcome, flow: BaseFlow) -> None:
 
 
 def _drop(place: Place, outcome: Outcome, change: Drop) -> None:
-    flow = _find(outcome, change.flow)
-    if flow is None:
-        return
-    state = outcome.after
+    flow, state = _find(outcome, change.flow), outcome.after
     for gone in state.stack.cancel(flow):
         _withdraw_consent(outcome, gone)
         state.forget_later(gone.flow_id)
@@ -173,14 +169,12 @@ def _drop(place: Place, outcome: Outcome, change: Drop) -> None:
 def _mark(place: Place, outcome: Outcome, change: Mark) -> None:
     entry = place.ledger.get(change.fingerprint)
     if entry is None:
-        outcome.refused.append(f"Side effect {change.fingerprint} not found in the ledger.")
-        return
+        raise Refused(f"Side effect {change.fingerprint} not found in the ledger.")
     status = _judge(entry.status, done=change.done)
     spec = place.domain.tools.get(entry.tool_id)
     wrong = check_result(spec, change.result) if spec is not None and status is LedgerStatus.DONE else None
     if wrong is not None and status is not entry.status:
-        outcome.refused.append(f"The result doesn't match the output schema of {entry.tool_id}: {wrong}.")
-        return
+        raise Refused(f"The result doesn't match the output schema of {entry.tool_id}: {wrong}.")
     if status is not entry.status:  # a retried turn reads the entry that was already marked
         result = write_envelope(ToolData(change.result)) if change.done else None
         outcome.marked.append(replace(entry, status=status, result=result))
@@ -291,7 +285,7 @@ _KINDS: Mapping[type, Callable[[Place, Outcome, Any], None]] = {
 
 def suggest(place: Place) -> list[JsonObject]:
     """List suggested repairs as ``{repair, why}``: for open ledger entries, flows from the top down, and takeovers."""
-    state = load_state(place, place.before)
+    state = load_state(place)
     fits: list[JsonObject] = []
     for entry in place.ledger.values():
         if entry.status in OPEN:

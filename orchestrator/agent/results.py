@@ -45,13 +45,14 @@ async def accept_result(turn: RunningTurn, modules: Modules) -> tuple[Step, ...]
     given, flow = turn.work.input.payload, _find_flow(turn)
     note = _find_note(turn, given)
     answer = _read_outcome(given, modules)
-    entry = await _find_entry(turn, given)
+    name, journal = given.get("fingerprint"), turn.context.journal
+    entry = await find_line(turn.lease, journal, name) if name else None
     if answer is None and flow is not None:
         answer = await _look(turn, modules, flow)
     if answer is not None and entry is not None and entry.status in OPEN:
         status = classify_effect(answer)
         result = answer if status is LedgerStatus.DONE else None
-        await _settle(turn, replace(entry, status=status, result=result))
+        await journal.lane.resolve_effect(turn.lease, replace(entry, status=status, result=result))
     awaited = None if flow is None else flow.progress.awaits
     if flow is not None and awaited is not None:
         if awaited.answer is not None:
@@ -104,15 +105,6 @@ def _as_result(spec: ToolSpec, data: JsonObject) -> JsonObject:
     return write_envelope(ToolError(FailureCategory.SERVER_ERROR, message, undecided=True))
 
 
-async def _find_entry(turn: RunningTurn, given: JsonObject) -> LedgerEntry | None:
-    fingerprint = given.get("fingerprint")
-    return await find_line(turn.lease, turn.context.journal, fingerprint) if fingerprint else None
-
-
-async def _settle(turn: RunningTurn, entry: LedgerEntry) -> None:
-    await turn.context.journal.lane.resolve_effect(turn.lease, entry)
-
-
 async def _look(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> JsonObject | None:
     """Query the status of the flow's call. Return the enveloped result, or None if the result is still unknown."""
     awaited = flow.progress.awaits
@@ -150,7 +142,8 @@ async def _waits_on(
         await work[1].tools.expect_result(turn.context, spec, awaited.call, name, look_in_s)
         return True
     if entry is not None and entry.status in OPEN:
-        await _settle(turn, replace(entry, status=LedgerStatus.UNKNOWN, result=None))
+        unknown = replace(entry, status=LedgerStatus.UNKNOWN, result=None)
+        await turn.context.journal.lane.resolve_effect(turn.lease, unknown)
     return False
 
 
