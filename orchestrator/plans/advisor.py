@@ -12,6 +12,7 @@ from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.models.engineer import PromptEngineer
+from orchestrator.pex.skills.components import read_notes
 from orchestrator.plans.answer_schemas import (
     COMPLETION,
     COMPLETION_SCHEMA,
@@ -29,7 +30,6 @@ from orchestrator.plans.answer_schemas import (
 from orchestrator.plans.drafts import Draft, Ground, Refused, catalogue, check_draft
 from orchestrator.plans.tree_search import Judgement, Search, Task, search
 from orchestrator.ports.language_model import MODEL_FAILURES
-from orchestrator.tools.trifecta import join_labels
 from orchestrator.types import Json, JsonObject
 
 _NOTHING = Draft(())
@@ -172,14 +172,8 @@ def _names(plan: PlanFlow) -> list[str]:
 
 
 async def _read_notes(context: TurnContext) -> list[str]:
-    """Return the latest scratchpad entries, and add their labels to the session.
-
-    Entries from flows that ended in this turn are included.
-    """
-    notes = await context.recall.notes.read(MOST_NOTES)
-    for note in notes:
-        join_labels(context.state, note.labels, f"a note about {note.about}")
-    earlier = [note.text for note in notes]
+    """Return the latest scratchpad entries, including entries from flows that ended in this turn."""
+    earlier = await read_notes(context, MOST_NOTES)
     own: list[str] = [note["text"] for flow in context.changes.finished for note in flow.progress.scratchpad]
     return [*dict.fromkeys([*earlier, *own])][-MOST_NOTES:]
 

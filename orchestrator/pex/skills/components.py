@@ -75,7 +75,7 @@ async def _use_memory(run: Execution, operation: str, text: str | None) -> JsonO
     context = run.context
     match operation:
         case "read":
-            return await _read_notes(context)
+            return {"notes": await read_notes(context, AT_HAND)}
         case "preferences":
             return await _read_preferences(context, text or context.text)
         case "documents":
@@ -88,11 +88,12 @@ async def _use_memory(run: Execution, operation: str, text: str | None) -> JsonO
     return {"ok": True}
 
 
-async def _read_notes(context: TurnContext) -> JsonObject:
-    notes = await context.recall.notes.read(AT_HAND)
+async def read_notes(context: TurnContext, most: int) -> list[str]:
+    """Return the latest scratchpad entries, and add their labels to the session."""
+    notes = await context.recall.notes.read(most)
     for note in notes:
         join_labels(context.state, note.labels, f"a note about {note.about}")
-    return {"notes": [note.text for note in notes]}
+    return [note.text for note in notes]
 
 
 async def _read_preferences(context: TurnContext, words: str) -> JsonObject:

@@ -298,10 +298,7 @@ def ways_out(context: TurnContext, flow: BaseFlow | None, entry: Ambiguity) -> l
 
 def write_action(option: Option, templates: Templates) -> JsonObject:
     """Return a suggested reply for clients, with its label and the action to send back."""
-    label = option.label
-    if isinstance(label, Saying):
-        label = templates.labels[label.code] if not label.values else templates.label(label)
-    return {"label": label, "name": option.action_name, "payload": option.payload}
+    return {"label": templates.label(option.label), "name": option.action_name, "payload": option.payload}
 
 
 def _ask_form(speech: Speech, form: JsonObject) -> str:
