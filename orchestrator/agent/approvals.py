@@ -1,6 +1,5 @@
 """Handle decisions on calls that need approval. An expired approval has the same effect as a denial (PX-17)."""
 
-from orchestrator.agent.handover import PERSON, tell_answer
 from orchestrator.agent.open_question import is_plain, leave_open
 from orchestrator.agent.tasks import cancel
 from orchestrator.context import TurnContext
@@ -12,7 +11,14 @@ from orchestrator.dialogue.records import PendingApproval
 from orchestrator.dialogue.understanding import MessageKind, Understanding
 from orchestrator.pex.calls.consent import bind, present_to_user
 from orchestrator.telemetry import SignalType
-from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, ClosedApproval, Decision, from_unix
+from orchestrator.turns.approval import (
+    PERSON,
+    ApprovalRecord,
+    ApprovalStatus,
+    ClosedApproval,
+    Decision,
+    from_unix,
+)
 from orchestrator.types import is_object
 
 DECIDING = frozenset({MessageKind.CONFIRMATION, MessageKind.DENIAL})
@@ -91,7 +97,7 @@ def _act(
     """Close the approval. Then continue or cancel its flow, or show an operator's answer to a handoff request."""
     flow = context.state.stack.get(approval.flow_id)
     context.state.close_approval(approval)
-    decided_by = record.decided_by if record is not None else None
+    decided_by, reason = (record.decided_by, record.reason) if record is not None else (None, None)
     facts = {"approval_id": approval.approval_id, "status": status.value, "decided_by": decided_by}
     context.log.event("approval_decided", **facts)
     context.log.signal("agent", SignalType.CHECK, approval.flow_id, check="approval", **facts)
@@ -101,7 +107,12 @@ def _act(
         over = ApprovalStatus.EXPIRED if expired else ApprovalStatus.VOID
         context.changes.approvals.closed[approval.approval_id] = over
     if approval.tool_id == PERSON:
-        tell_answer(context, status, record)
+        context.tell(
+            NoticeKind.PERSON_ANSWERED,
+            answered=status is ApprovalStatus.GRANTED,
+            text=reason or "",
+            by=decided_by or "",
+        )
         leave_open(context)
         return
     if flow is None:
@@ -111,7 +122,6 @@ def _act(
         grant(flow, approval.approval_id, bind(approval))
         context.changes.carry_on = True
         return
-    reason = record.reason if record is not None else None
     context.tell(NoticeKind.NOT_APPROVED, status=status.value, reason=reason or "", flow_id=flow.flow_id)
     cancel(context, flow, told=False)
 

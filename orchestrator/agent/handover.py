@@ -10,7 +10,7 @@ from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.records import PendingApproval
 from orchestrator.pex.calls.consent import record_of
 from orchestrator.res.wording import name_doing
-from orchestrator.turns.approval import PERSON, ApprovalRecord, ApprovalStatus
+from orchestrator.turns.approval import PERSON
 from orchestrator.types import FlowId, new_id
 
 _OF_NO_FLOW = FlowId("")
@@ -55,15 +55,3 @@ def request_operator_if_stuck(context: TurnContext) -> None:
     rounds = context.world.domain.config.ambiguity.escalation_turns * _HELPLESS_AFTER
     if entry is not None and entry.asked >= rounds and not find_requests(context.state):
         hand_over(context, f"The same question was asked {entry.asked} times.")
-
-
-def tell_answer(context: TurnContext, status: ApprovalStatus, record: ApprovalRecord | None) -> None:
-    """Show the operator's answer, or report that no operator could help."""
-    answered = status is ApprovalStatus.GRANTED
-    said = record.reason if record is not None else None
-    context.tell(
-        NoticeKind.PERSON_ANSWERED,
-        answered=answered,
-        text=said or "",
-        by=(record.decided_by if record is not None else None) or "",
-    )

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from orchestrator.agent.tasks import enter, fill
+from orchestrator.agent.tasks import enter
 from orchestrator.context import TurnContext
-from orchestrator.dialogue.changes.correction import apply_changes, reopen
+from orchestrator.dialogue.changes.correction import reopen
 from orchestrator.dialogue.changes.plan_steps import add_steps
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.records import EffectNote, PlanStep
 from orchestrator.dialogue.slots import SlotSource, SlotValue
-from orchestrator.dialogue.specification import FlowSpec
-from orchestrator.dialogue.stack import LimitReached, Pushed
 from orchestrator.pex.calls.consent import drop_consent
 from orchestrator.plans.bindings import read_bindings
 from orchestrator.plans.changes import check_consistency, note_revision, stack_plan
 from orchestrator.plans.recipe import apply_rules
-from orchestrator.types import FlowId, JsonObject, new_id
+from orchestrator.types import FlowId, new_id
 
 
 def plan_of(context: TurnContext, flow: BaseFlow) -> PlanFlow | None:
@@ -54,13 +52,6 @@ def reopen_plan(context: TurnContext, ended: PlanFlow) -> PlanFlow:
     assert isinstance(plan, PlanFlow)
     plan.take_up(ended)
     return plan
-
-
-def repeat_with_changes(context: TurnContext, flow: BaseFlow, changes: JsonObject) -> BaseFlow:
-    fresh = reopen_flow(context, flow)
-    apply_changes(fresh, changes, turn_id=context.ids.turn_id)
-    context.changes.carry_on = True
-    return fresh
 
 
 def reopen_flow(context: TurnContext, flow: BaseFlow) -> BaseFlow:
@@ -167,43 +158,3 @@ def follow_correction(
             context, plan, "expand", f"the user corrected {', '.join(sorted(values)) or 'a completed step'}"
         )
     return True
-
-
-def start_change(
-    context: TurnContext, done: BaseFlow, wanted: JsonObject, effects: Sequence[EffectNote]
-) -> bool:
-    """Start the task that changes the result of the completed flow `done`.
-
-    Its slots get the values of `done`, of the calls in `effects`, and the `wanted` values. Return False if no
-    task accepts all wanted values.
-    """
-    known: JsonObject = done.values() | done.outputs
-    for note in effects:
-        known |= note.arguments | note.result
-    for flow_type in context.world.domain.flows.values():
-        values = _fit(flow_type.spec, done, known, wanted) if flow_type.spec.changes == done.dact else None
-        if values is not None:
-            _start(context, flow_type, values)
-            return True
-    return False
-
-
-def _fit(spec: FlowSpec, done: BaseFlow, known: JsonObject, wanted: JsonObject) -> JsonObject | None:
-    """Return slot values for a flow of type `spec`, or None if a wanted value fits no slot."""
-    values: JsonObject = {name: known[name] for name in spec.slots if known.get(name) is not None}
-    for name, value in wanted.items():
-        called = {name, f"{done.dact}.{name}"}
-        slot = next((one for one in spec.slots.values() if one.name == name or called & {*one.same_as}), None)
-        if slot is None:
-            return None
-        values[slot.name] = value
-    return values
-
-
-def _start(context: TurnContext, flow_type: type[BaseFlow], values: JsonObject) -> None:
-    stack = context.state.stack
-    pushed = stack.push(flow_type(context.now), context.now, reason="the user changes a completed task")
-    assert not isinstance(pushed, LimitReached), "no limit is given"
-    if isinstance(pushed, Pushed):
-        enter(context, pushed.flow)
-    fill(context, pushed.flow, values)

@@ -9,19 +9,21 @@ from orchestrator.agent.corrections.completed import (
     effects_made_from,
     follow_correction,
     plan_of,
+    reopen_flow,
     reopen_plan,
-    repeat_with_changes,
-    start_change,
 )
 from orchestrator.agent.open_question import leave_open
-from orchestrator.agent.tasks import show_change, shown
+from orchestrator.agent.tasks import enter, fill, show_change, shown
 from orchestrator.context import TurnContext
+from orchestrator.dialogue.changes.correction import apply_changes
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.questions import Option, SettleDone
 from orchestrator.dialogue.questions.deeds import Decision
 from orchestrator.dialogue.records import EffectNote, EffectStatus
 from orchestrator.dialogue.slots import SlotSource, SlotValue
+from orchestrator.dialogue.specification import FlowSpec
+from orchestrator.dialogue.stack import LimitReached, Pushed
 from orchestrator.plans.bindings import Disagreement, find_outdated, settle
 from orchestrator.plans.recipe import declared_step
 from orchestrator.res.languages import word
@@ -51,6 +53,46 @@ def ask_about_done(
         repeat=say("do_again_with", values=wished) if values else say("do_again"),
     )
     context.changes.carry_on = False
+
+
+def start_change(
+    context: TurnContext, done: BaseFlow, wanted: JsonObject, effects: Sequence[EffectNote]
+) -> bool:
+    """Start the task that changes the result of the completed flow `done`.
+
+    Its slots get the values of `done`, of the calls in `effects`, and the `wanted` values. Return False if no
+    task accepts all wanted values.
+    """
+    known: JsonObject = done.values() | done.outputs
+    for note in effects:
+        known |= note.arguments | note.result
+    for flow_type in context.world.domain.flows.values():
+        values = _fit(flow_type.spec, done, known, wanted) if flow_type.spec.changes == done.dact else None
+        if values is not None:
+            _start(context, flow_type, values)
+            return True
+    return False
+
+
+def _fit(spec: FlowSpec, done: BaseFlow, known: JsonObject, wanted: JsonObject) -> JsonObject | None:
+    """Return slot values for a flow of type `spec`, or None if a wanted value fits no slot."""
+    values: JsonObject = {name: known[name] for name in spec.slots if known.get(name) is not None}
+    for name, value in wanted.items():
+        called = {name, f"{done.dact}.{name}"}
+        slot = next((one for one in spec.slots.values() if one.name == name or called & {*one.same_as}), None)
+        if slot is None:
+            return None
+        values[slot.name] = value
+    return values
+
+
+def _start(context: TurnContext, flow_type: type[BaseFlow], values: JsonObject) -> None:
+    stack = context.state.stack
+    pushed = stack.push(flow_type(context.now), context.now, reason="the user changes a completed task")
+    assert not isinstance(pushed, LimitReached), "no limit is given"
+    if isinstance(pushed, Pushed):
+        enter(context, pushed.flow)
+    fill(context, pushed.flow, values)
 
 
 def show_changes(context: TurnContext, flow: BaseFlow, values: JsonObject) -> list[JsonObject]:
@@ -167,7 +209,9 @@ def decide(context: TurnContext, name: Decision) -> None:
         _redo_in_plan(context, plan, flow, payload["changes"])
     else:
         done = effects_made_from(context, flow, payload["changes"].keys())
-        fresh = repeat_with_changes(context, flow, payload["changes"])
+        fresh = reopen_flow(context, flow)
+        apply_changes(fresh, payload["changes"], turn_id=context.ids.turn_id)
+        context.changes.carry_on = True
         if name is Decision.COMPENSATE:
             fresh.progress.undo_before(note.flow_id for note in done)
 

@@ -8,7 +8,6 @@ from orchestrator.dialogue.state import StateLimits
 from orchestrator.dialogue.tables import ShownTable
 from orchestrator.dialogue.understanding import Cue
 from orchestrator.memory.notes import drop_old_notes
-from orchestrator.turns.lease import ArchivedFlow
 from orchestrator.types import JsonObject, is_list, is_object
 
 
@@ -77,19 +76,6 @@ def _find_other_row(turn: RunningTurn, flow: BaseFlow, key: str, rows: list[Json
         return 0
     passed = before.current.get(key)
     return next((place for place, row in enumerate(rows) if row.get(key) != passed), 0)
-
-
-_ENDS_WITH_FLOW = frozenset({"consent", "progress", "notes"})
-
-
-def as_archived(flow: BaseFlow) -> ArchivedFlow:
-    """Return the archive record of a flow, without the consents, progress and notes that end with the flow."""
-    return ArchivedFlow(
-        flow_id=flow.flow_id,
-        dact=flow.dact,
-        **flow.status.serialize(),
-        body={name: value for name, value in flow.serialize().items() if name not in _ENDS_WITH_FLOW},
-    )
 
 
 def _trace(turn: RunningTurn, completed: list[BaseFlow]) -> JsonObject:

@@ -10,7 +10,6 @@ import orjson
 from orchestrator.agent.approvals import close_approvals
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
-from orchestrator.agent.steps.archive import as_archived
 from orchestrator.context import Answer, TurnContext
 from orchestrator.dialogue.ambiguity import Asked
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
@@ -23,7 +22,7 @@ from orchestrator.res.steps.display import show_code
 from orchestrator.res.steps.naturalize import NATURALIZE
 from orchestrator.telemetry.signals import describe_all
 from orchestrator.turns.event import Event
-from orchestrator.turns.lease import AGENT, FrameRecord, OutboxEntry, TurnCommit, Utterance
+from orchestrator.turns.lease import AGENT, ArchivedFlow, FrameRecord, OutboxEntry, TurnCommit, Utterance
 from orchestrator.turns.plan import PlanRecord
 from orchestrator.turns.turn import TurnInput, TurnKind, TurnStatus
 from orchestrator.types import JsonObject, as_json
@@ -145,11 +144,24 @@ def make_commit(
         diff=orjson.dumps(diff(before, after)),
         snapshot=snapshot,
         result=result,
-        archived=tuple(as_archived(flow) for flow in left),
+        archived=tuple(_archive(flow) for flow in left),
         plans=tuple(_keep_plan(plan) for plan in plans if isinstance(plan, PlanFlow) and plan.noted),
         events=tuple(events),
         outline=outline_of(after),
         **more,
+    )
+
+
+_ENDS_WITH_FLOW = frozenset({"consent", "progress", "notes"})
+
+
+def _archive(flow: BaseFlow) -> ArchivedFlow:
+    """Return the archive record of a flow, without the consents, progress and notes that end with the flow."""
+    return ArchivedFlow(
+        flow_id=flow.flow_id,
+        dact=flow.dact,
+        **flow.status.serialize(),
+        body={name: value for name, value in flow.serialize().items() if name not in _ENDS_WITH_FLOW},
     )
 
 
