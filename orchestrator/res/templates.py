@@ -116,6 +116,12 @@ class Templates:
         self._names = frozenset(sources)
         self._fixed = frozenset(name for name, source in sources.items() if _FIXED.search(source))
         self._sources, self._compiled = sources, dict[str, _Compiled]()
+        self.labels = {
+            name.removeprefix(SAYING): source
+            for name, source in sources.items()
+            if name.startswith(SAYING) and "{" not in source
+        }
+        """Sayings without variables, by code."""
         self._environment = _Environment(sources, registry)
 
     def first(self, *names: str) -> str | None:

@@ -60,9 +60,11 @@ def make_result(turn: RunningTurn, answer: Answer, reply: str, flags: JsonObject
 
 
 def _show_flow(flow: BaseFlow) -> JsonObject:
+    status = flow.status
     return {
         "dact": flow.dact,
-        **flow.status.serialize(),
+        "state": status.state.value,
+        "reason": status.reason.value if status.reason is not None else None,
         "slots": {name: slot.value for name, slot in flow.slots.items()},
     }
 

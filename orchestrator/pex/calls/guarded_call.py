@@ -163,7 +163,7 @@ def _asks_first(run: Execution, tool: Tool) -> bool:
     A flow with `confirm` asks before each side effect or, if no tool has a side effect, before the last tool.
     A flow that only a model recognized always asks before a side effect.
     """
-    plan = run.context.state.stack.plan_of(run.flow)
+    plan = run.context.state.stack.plan_of(run.flow) if run.flow.plan_id is not None else None
     is_doubted = run.flow.progress.doubted or (plan is not None and plan.progress.doubted)
     if tool.has_effect and is_doubted:
         return True

@@ -98,11 +98,11 @@ class Speech:
 
     def word(self, about: AnyQuestion) -> str:
         """Return the question's text."""
+        if isinstance(about, PendingCall | StoppedCall):
+            return self._word_call(about)
         slot = about.slot or "value"
         values: dict[str, Json] = {"options": about.labels, "slot": partial(self._name_slot, slot)}
         match about:
-            case PendingCall() | StoppedCall():
-                return self._word_call(about)
             case AskSlot():
                 question = self._find_prompt(slot) or self.templates.render(about.template, **values)
                 if not about.options:
@@ -298,7 +298,10 @@ def ways_out(context: TurnContext, flow: BaseFlow | None, entry: Ambiguity) -> l
 
 def write_action(option: Option, templates: Templates) -> JsonObject:
     """Return a suggested reply for clients, with its label and the action to send back."""
-    return {"label": templates.label(option.label), "name": option.action_name, "payload": option.payload}
+    label = option.label
+    if isinstance(label, Saying):
+        label = templates.labels[label.code] if not label.values else templates.label(label)
+    return {"label": label, "name": option.action_name, "payload": option.payload}
 
 
 def _ask_form(speech: Speech, form: JsonObject) -> str:
