@@ -1,4 +1,4 @@
-"""Evaluate a domain on conversations, once per variant, and write the report."""
+"""Evaluate a domain on conversations, once per variant, and store the runs."""
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -8,7 +8,6 @@ from pathlib import Path
 from lab.evaluation.conversations import Evaluated, Outcome, evaluate, read_file, report_wrong
 from lab.evaluation.explain import explain
 from lab.evaluation.outside import list_services, read_reset
-from lab.evaluation.report import write_report
 from lab.evaluation.rubric import Judge
 from lab.evaluation.runs import (
     PromptUse,
@@ -42,12 +41,12 @@ Conversations = Mapping[str, Sequence[ConversationEntry]]
 class DomainReport:
     """The results of a domain's evaluation.
 
-    `runs`: one run per variant. `page`: path of the HTML report on the last run. `findings`: descriptions of scores
-    below their limits, regressions and failed fault cases.
+    `runs`: one run per variant. `path`: file of the last run. `findings`: descriptions of scores below their limits,
+    regressions and failed fault cases.
     """
 
     runs: list[JsonObject]
-    page: Path
+    path: Path
     findings: list[str]
 
 
@@ -107,7 +106,7 @@ async def evaluate_domain(
     sections = [_read_sections(variant) for variant in variants]
     reset = read_reset(loaded.domain.folder)
     _tell(list_services(loaded.domain), notice)
-    runs: list[JsonObject] = []
+    runs, paths = list[JsonObject](), list[Path]()
     files, kept = part_cases(files)
     findings = await take_kept(Sounds(Workers(domain, system1)), kept) if kept else []
     async with open_model(judge) as judging:
@@ -123,12 +122,10 @@ async def evaluate_domain(
             run = describe_run(loaded.domain.name, variant, outcomes, measure(outcomes, edges), use, tenant)
             runs.append(run)
             _tell(report_wrong(outcomes), notice)
-            keep(run, folder)
+            paths.append(keep(run, folder))
             findings += [*find_shortfalls(run["figures"], limits)]
     findings += [*find_regressions(runs[-1], earlier)] if earlier is not None else []
-    page = folder / f"{runs[-1]['run']}.html"
-    page.write_text(write_report([*([earlier] if earlier else []), *runs], findings), encoding="utf-8")
-    return DomainReport(runs, page, findings)
+    return DomainReport(runs, paths[-1], findings)
 
 
 async def _hold(

@@ -83,8 +83,8 @@ def evaluate(
 ) -> None:
     """Evaluate a domain on test conversations.
 
-    Runs the domain's conversations, or those of simulated users, through the real Agent. Each run is stored with an
-    HTML report.
+    Runs the domain's conversations, or those of simulated users, through the real Agent. Each run is stored for the
+    inspector.
     """
     from lab.domain_evaluation import evaluate_domain, find_conversations  # noqa: PLC0415  # slow to import
     from lab.simulation.running import Simulated  # noqa: PLC0415  # slow to import
@@ -137,9 +137,9 @@ def _try_faults(
     for sentence in list_services(load_domain(domain).domain):
         say(sentence)
     folder = data_dir / EVALUATIONS / Path(domain).resolve().name / "faults"
-    report, page = try_faults(domain, files, folder, seed=seed, budget=budget)
+    report, path = try_faults(domain, files, folder, seed=seed, budget=budget)
     if as_json:
-        print_json({**report, "report": str(page)})
+        print_json({**report, "report": str(path)})
     else:
         rows = [[name.replace("_", " "), count] for name, count in report["faults"].items()]
         print_table(("fault", "times"), rows)
@@ -147,14 +147,14 @@ def _try_faults(
             print(f"! {one['why']}\n{one['case']}")
         for sentence in report["kept_cases"]:
             print(f"! {sentence}")
-        say(f"{report['taken']} conversations; the report is {page}")
+        say(f"{report['taken']} conversations; the report is {path}")
     if report["found"] or report["kept_cases"]:
         raise typer.Exit(1)
 
 
 def _print_report(report: DomainReport, *, as_json: bool) -> None:
     if as_json:
-        print_json({**report.runs[-1], "report": str(report.page), "findings": report.findings})
+        print_json({**report.runs[-1], "report": str(report.path), "findings": report.findings})
         return
     last = report.runs[-1]
     names = [run["name"] for run in report.runs]
@@ -171,7 +171,7 @@ def _print_report(report: DomainReport, *, as_json: bool) -> None:
             print(f"{confusion['expected']} classified as {confusion['taken']}: {confusion['turns']}{near}")
     for finding in report.findings:
         print(f"! {finding}")
-    say(f"Stored as {last['run']}; the report is {report.page}")
+    say(f"Stored as {report.path}")
 
 
 def _show(value: float | None) -> str:

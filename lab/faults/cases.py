@@ -9,7 +9,6 @@ from pathlib import Path
 
 import orjson
 import yaml
-from jinja2 import Environment, FileSystemLoader
 
 from lab.faults.ports import Fault
 from lab.faults.running import Workers
@@ -18,10 +17,6 @@ from lab.faults.sound import Sounds
 from orchestrator.domain.evaluations import ConversationEntry
 from orchestrator.errors import InvalidInput
 from orchestrator.types import JsonObject
-
-_TEMPLATES = Environment(
-    loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
-)
 
 
 def write_case(found: Found) -> str:
@@ -88,7 +83,7 @@ def try_faults(
     domain: str, files: Mapping[str, Sequence[ConversationEntry]], folder: Path, *, seed: int, budget: int,
     processes: int | None = None,
 ) -> tuple[JsonObject, Path]:  # fmt: skip
-    """Inject faults into a domain's conversations. Return the report and the file of its HTML page.
+    """Inject faults into a domain's conversations. Return the report and its file.
 
     `files`: conversations by file. `folder`: where reports are stored. `budget`: maximum number of cases to run.
     `processes`: number of child processes. Default: one per core, or one if services are reset between cases.
@@ -105,10 +100,9 @@ def try_faults(
     broken = asyncio.run(take_kept(Sounds(Workers(domain, workers.system1)), kept)) if kept else []
     report = describe(workers.loaded.domain.name, share, broken, seed=seed)
     folder.mkdir(parents=True, exist_ok=True)
-    page = folder / f"{report['run']}.html"
-    page.with_suffix(".json").write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2))
-    page.write_text(_TEMPLATES.get_template("report.html.j2").render(run=report), encoding="utf-8")
-    return report, page
+    path = folder / f"{report['run']}.json"
+    path.write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2))
+    return report, path
 
 
 def describe(domain: str, share: Share, broken: Sequence[str], *, seed: int) -> JsonObject:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from lab.evaluation.outside import list_services
-from lab.evaluation.report import write_report
 from lab.evaluation.rubric import grade_answer
 from orchestrator.adapters.domains.folder import domain_folder, load_domain
 from orchestrator.domain.evaluations import ExpectEntry
@@ -53,11 +52,9 @@ def test_a_domain_is_measured_and_its_run_is_kept(
     assert found["findings"] == []
     assert found["figures"]["flow_accuracy"] == found["figures"]["full_workflow"] == 1.0
     kept = tmp_path / "evaluations" / "trips" / f"{found['run']}.json"
+    assert found["report"] == str(kept)
     assert json.loads(kept.read_text(encoding="utf-8"))["outcomes"] == found["outcomes"]
-    page = Path(found["report"]).read_text(encoding="utf-8")
-    assert page.count("<svg") == len(found["figures"]) + 1
     assert list(kept.parent.glob("*.json")) == [kept]
-    assert "http" not in page
 
 
 def test_a_planted_regression_is_caught(
@@ -205,18 +202,6 @@ def test_an_empty_folder_of_prompts_is_said_before_anything_is_run(
     assert "contains no prompts" in capsys.readouterr().err
 
 
-def test_a_run_that_was_kept_without_a_name_is_reported_by_its_model() -> None:
-    older = {
-        "run": "1",
-        "domain": "trips",
-        "model": "small",
-        "figures": {},
-        "confusion": [],
-        "outcomes": [],
-    }
-    assert "small<br>" in write_report([older, {**older, "name": "large"}], [])
-
-
 def test_answers_are_judged_by_their_rubric(
     domain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -247,7 +232,7 @@ conversations:
     assert found["findings"] == ["rubric is 0.750, below 0.8"]
     assert found["outcomes"][0]["turns"][0]["faults"] == ["fails the rubric: It names a price"]
     assert "2. It names a price" in str(asked.messages[0]["content"])
-    assert "not met: It names a price (it names none)" in Path(found["report"]).read_text(encoding="utf-8")
+    assert found["outcomes"][0]["turns"][0]["verdicts"][-1]["why"] == "it names none"
 
 
 @for_each(
