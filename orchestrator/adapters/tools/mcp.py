@@ -5,16 +5,19 @@ A tool's manifest inputs are checked against its server's schema. Its result is 
 
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx2
 import orjson
 from mcp import MCPError
 from mcp.client import Transport
+from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.message import SessionMessage
 from mcp_types import (
     CONNECTION_CLOSED,
     INVALID_PARAMS,
@@ -27,7 +30,6 @@ from mcp_types import (
 from orchestrator.adapters.tools.addresses import AddressGuard
 from orchestrator.adapters.tools.guarded import GuardedTransport
 from orchestrator.adapters.tools.mcp_server import McpServer
-from orchestrator.adapters.tools.mcp_stdio import open_stdio
 from orchestrator.domain.configuration import Network
 from orchestrator.domain.model import ToolSpec
 from orchestrator.domain.placeholders import fill_placeholders, variable_placeholders
@@ -98,21 +100,22 @@ class McpTools:
 
     def _open(self, tool: ToolSpec, on_end: Callable[[], None]) -> Transport:
         options = tool.options
-        max_bytes = WIRE_FACTOR * self._network.max_output_bytes
         if options["url"] is None:
+            program, *arguments = options["command"]
             variables = {name: self._environment[name] for name in options["environment"]}
-            return open_stdio(
-                options["command"],
-                folder=self._folder,
-                variables=variables,
-                max_line_bytes=max_bytes,
-                on_end=on_end,
+            server = StdioServerParameters(
+                command=program,
+                args=arguments,
+                env=variables,
+                cwd=self._folder,
+                encoding_error_handler="replace",
             )
+            return _open_stdio(server, on_end)
         headers = {
             name: fill_placeholders(text, str, self._environment.__getitem__)
             for name, text in options["headers"].items()
         }
-        return _open_http(options["url"], headers, self._network, max_bytes)
+        return _open_http(options["url"], headers, self._network)
 
     def _check_environment(self, tool: ToolSpec) -> None:
         texts: list[str] = list(tool.options["headers"].values())
@@ -138,9 +141,35 @@ class McpTools:
 
 
 @asynccontextmanager
-async def _open_http(
-    url: str, headers: Mapping[str, str], network: Network, max_bytes: int
+async def _open_stdio(
+    server: StdioServerParameters, on_end: Callable[[], None]
 ) -> AsyncGenerator[tuple[Any, Any]]:
+    """Start a server as a child process, and stop it at the end of the block.
+
+    `on_end`: called when the server's output ends.
+    """
+    with Path(os.devnull).open("w") as nowhere:  # noqa: ASYNC230 - it doesn't block; the output could quote requests
+        async with stdio_client(server, errlog=nowhere) as (messages, outgoing):
+            to_us, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+
+            async def forward() -> None:
+                with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    async with to_us:
+                        async for message in messages:
+                            await to_us.send(message)
+                on_end()
+
+            async with anyio.create_task_group() as tasks, incoming:
+                tasks.start_soon(forward)
+                yield incoming, outgoing
+                tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _open_http(
+    url: str, headers: Mapping[str, str], network: Network
+) -> AsyncGenerator[tuple[Any, Any]]:
+    max_bytes = WIRE_FACTOR * network.max_output_bytes
     transport = GuardedTransport(AddressGuard(network.private_networks), max_bytes=max_bytes, listens=True)
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(
