@@ -29,11 +29,8 @@ APPROVAL_TRANSITIONS: dict[ApprovalStatus, frozenset[ApprovalStatus]] = {
         {ApprovalStatus.GRANTED, ApprovalStatus.DENIED, ApprovalStatus.EXPIRED, ApprovalStatus.VOID}
     ),
     ApprovalStatus.GRANTED: frozenset({ApprovalStatus.USED, ApprovalStatus.VOID, ApprovalStatus.EXPIRED}),
-    ApprovalStatus.DENIED: frozenset(),
-    ApprovalStatus.EXPIRED: frozenset(),
-    ApprovalStatus.VOID: frozenset(),
-    ApprovalStatus.USED: frozenset(),
 }
+"""Permitted transitions. Other statuses are final."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Stored plans: the current plan and its revisions (PL-6)."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from orchestrator.types import JsonObject
 
@@ -37,18 +37,9 @@ class PlanRevision:
 
 def show_plan(record: PlanRecord, turn_id: str, at: str, revisions: list[JsonObject]) -> JsonObject:
     """Return a plan in the APIs' format. `turn_id` and `at`: the turn and time of the last change."""
-    return {
-        "plan_id": record.plan_id,
-        "dact": record.dact,
-        "goal": record.goal,
-        "state": record.state,
-        "reason": record.reason,
-        "revision": record.revision,
-        "turn_id": turn_id,
-        "at": at,
-        **record.body,
-        "revisions": revisions,
-    }
+    facts = asdict(record)
+    body = facts.pop("body")
+    return {**facts, "turn_id": turn_id, "at": at, **body, "revisions": revisions}
 
 
 def plan_in(state: JsonObject) -> JsonObject | None:
@@ -69,11 +60,5 @@ def plan_in(state: JsonObject) -> JsonObject | None:
 
 
 def show_revision(revision: PlanRevision, turn_id: str, at: str) -> JsonObject:
-    return {
-        "number": revision.number,
-        "outcome": revision.outcome,
-        "why": revision.why,
-        "turn_id": turn_id,
-        "at": at,
-        **revision.body,
-    }
+    facts = {"number": revision.number, "outcome": revision.outcome, "why": revision.why}
+    return {**facts, "turn_id": turn_id, "at": at, **revision.body}

@@ -28,44 +28,16 @@ class TurnStatus(StrEnum):
     """Failed repeatedly. Later turns continue, and an operator can retry or drop this turn."""
 
 
-TURN_TRANSITIONS: dict[TurnStatus, frozenset[TurnStatus]] = {
-    # A queued turn that has no attempts left is quarantined when a worker tries to claim it.
-    TurnStatus.QUEUED: frozenset(
-        {
-            TurnStatus.RUNNING,
-            TurnStatus.DONE,
-            TurnStatus.CANCELLED,
-            TurnStatus.REJECTED,
-            TurnStatus.FAILED,
-            TurnStatus.QUARANTINED,
-        }
-    ),
-    TurnStatus.RUNNING: frozenset(
-        {
-            TurnStatus.QUEUED,
-            TurnStatus.DONE,
-            TurnStatus.FAILED,
-            TurnStatus.CANCELLED,
-            TurnStatus.QUARANTINED,
-        }
-    ),
-    TurnStatus.QUARANTINED: frozenset({TurnStatus.QUEUED, TurnStatus.CANCELLED}),
-    TurnStatus.DONE: frozenset(),
-    TurnStatus.FAILED: frozenset(),
-    TurnStatus.CANCELLED: frozenset(),
-    TurnStatus.REJECTED: frozenset(),
-}
-
-FINISHED = frozenset(
-    {
-        TurnStatus.DONE,
-        TurnStatus.FAILED,
-        TurnStatus.CANCELLED,
-        TurnStatus.REJECTED,
-        TurnStatus.QUARANTINED,
-    }
-)
+FINISHED = frozenset(TurnStatus) - {TurnStatus.QUEUED, TurnStatus.RUNNING}
 """Statuses with a response for waiting callers. Only an operator can move a turn out of quarantine."""
+
+TURN_TRANSITIONS: dict[TurnStatus, frozenset[TurnStatus]] = {
+    **dict.fromkeys(FINISHED, frozenset()),
+    # A queued turn that has no attempts left is quarantined when a worker tries to claim it.
+    TurnStatus.QUEUED: FINISHED | {TurnStatus.RUNNING},
+    TurnStatus.RUNNING: FINISHED - {TurnStatus.REJECTED} | {TurnStatus.QUEUED},
+    TurnStatus.QUARANTINED: frozenset({TurnStatus.QUEUED, TurnStatus.CANCELLED}),
+}
 
 
 def require_transition(present: TurnStatus, wanted: TurnStatus) -> None:
@@ -153,10 +125,14 @@ def sequence_in_use(submission: Submission) -> Refused:
     return Refused(f"Sequence {submission.sequence} was already used by another turn in this session.")
 
 
-def require_room(rule: IfBusy, *, closed: bool, busy: bool, pending: int, limit: int) -> None:
-    """Raise SessionClosed, SessionBusy or InboxFull if a session can't accept a turn."""
+def require_open(*, closed: bool) -> None:
     if closed:
         raise SessionClosed("The session has been closed; start a new one.")
+
+
+def require_room(rule: IfBusy, *, closed: bool, busy: bool, pending: int, limit: int) -> None:
+    """Raise SessionClosed, SessionBusy or InboxFull if a session can't accept a turn."""
+    require_open(closed=closed)
     if busy and rule is IfBusy.REJECT:
         raise SessionBusy("The session is still running an earlier turn; wait for its reply.")
     if pending >= limit:
@@ -203,7 +179,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """A stored turn. `result`: the turn object of a finished turn."""
+    """A stored turn. `result`: the parts of the turn object that a finished turn has set."""
 
     turn_id: TurnId
     session_id: SessionId
@@ -276,29 +252,16 @@ ACTED_REPLY = say("turn_acted")
 
 
 def unanswered(
-    session_id: SessionId,
-    turn_id: TurnId,
-    seq: int,
-    epoch: Epoch,
-    status: TurnStatus,
-    text: str | None,
-    word: Callable[[Saying], str],
-    *,
-    acted: bool = False,
+    epoch: Epoch, status: TurnStatus, word: Callable[[Saying], str], *, acted: bool = False
 ) -> JsonObject:
-    """Return the turn object for a canceled, failed, rejected or quarantined turn, with a standard reply.
+    """Return the result of a canceled, failed, rejected or quarantined turn, with a standard reply.
 
     `acted`: True to reply that tools with side effects were called. `word`: renders the reply in the user's language.
     """
     return {
-        "session_id": session_id,
-        "turn_id": turn_id,
-        "seq": seq,
         "epoch": epoch,
         "status": status.value,
-        "text": text,
         "reply": word(ACTED_REPLY if acted else SAFE_REPLIES[status]),
-        **_nothing_yet(),
         "duration_ms": 0,
     }
 
@@ -318,20 +281,6 @@ def turn_object(record: TurnRecord) -> JsonObject:
         "status": record.status.value,
         "text": record.input.text,
         "reply": None,
-        **_nothing_yet(),
-        "duration_ms": None,
-    }
-    if record.result is not None:
-        body.update(record.result)
-    body["status"] = record.status.value
-    body["frames"] = [*body.pop("earlier_frames", ()), *([body["frame"]] if body["frame"] else [])]
-    if record.error is not None:
-        body["error"] = record.error
-    return body
-
-
-def _nothing_yet() -> JsonObject:
-    return {
         "flows": [],
         "completed": [],
         "tools": [],
@@ -343,4 +292,12 @@ def _nothing_yet() -> JsonObject:
         "properties": {},
         "ambiguity": None,
         "flags": {},
+        "duration_ms": None,
     }
+    if record.result is not None:
+        body.update(record.result)
+    body["status"] = record.status.value
+    body["frames"] = [*body.pop("earlier_frames", ()), *([body["frame"]] if body["frame"] else [])]
+    if record.error is not None:
+        body["error"] = record.error
+    return body

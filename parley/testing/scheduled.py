@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from orchestrator.errors import InboxFull, NotFound, SessionClosed
+from orchestrator.errors import InboxFull, NotFound
 from orchestrator.turns.scheduled import (
     MOST_SCHEDULED,
     RESULT,
@@ -18,10 +18,10 @@ from orchestrator.turns.scheduled import (
     require_movable,
     too_many_events,
 )
-from orchestrator.turns.turn import TurnStatus
+from orchestrator.turns.turn import TurnStatus, require_open
 from orchestrator.types import JsonObject, SessionId, TenantId
 from parley.testing.inbox import MemoryInbox
-from parley.testing.store import MemorySession, MemoryStore
+from parley.testing.store import MemoryStore
 
 
 class MemoryScheduledEvents:
@@ -37,7 +37,7 @@ class MemoryScheduledEvents:
         if found is not None and wanted is None:
             return found
         event = wanted or event
-        _require_open(session)
+        require_open(closed=session.closed)
         waiting = [one for one in self._of(event.session_id) if one.status is EventStatus.SCHEDULED]
         if found is None and len(waiting) >= MOST_SCHEDULED:
             raise too_many_events()
@@ -81,7 +81,7 @@ class MemoryScheduledEvents:
         payload = found.answered_with(outcome)
         if payload is None:
             return found
-        _require_open(self._store.session(tenant_id, found.session_id))
+        require_open(closed=self._store.session(tenant_id, found.session_id).closed)
         now = self._store.clock()
         return await self._deliver(
             replace(
@@ -138,8 +138,3 @@ class MemoryScheduledEvents:
         if found is None:
             raise NotFound("event", event_id)
         return found
-
-
-def _require_open(session: MemorySession) -> None:
-    if session.closed:
-        raise SessionClosed("The session has been closed; start a new one.")

@@ -302,16 +302,7 @@ class MemoryStore:
         acted: bool = False,
     ) -> None:
         require_transition(turn.status, status)
-        result = unanswered(
-            turn.session_id,
-            turn.turn_id,
-            turn.seq,
-            session.epoch,
-            status,
-            turn.input.text,
-            partial(self.word, session.domain),
-            acted=acted,
-        )
+        result = unanswered(session.epoch, status, partial(self.word, session.domain), acted=acted)
         turn.status, turn.error, turn.result, turn.finished_at = status, error, result, self.clock()
         payload: JsonObject = {"seq": turn.seq, "status": status.value, "reply": result["reply"]}
         session.append(turn.turn_id, Event(turn.session_id, "failed", payload=payload))
@@ -325,6 +316,6 @@ def keep_approvals(store: MemoryStore, tenant_id: TenantId, commit: TurnCommit) 
         store.approvals.setdefault(record.approval_id, (tenant_id, replace(record, created_at=now)))
     for closed in commit.closed_approvals:
         tenant, record = store.approvals.get(closed.approval_id, (None, None))
-        if tenant == tenant_id and record and closed.status in APPROVAL_TRANSITIONS[record.status]:
+        if tenant == tenant_id and record and closed.status in APPROVAL_TRANSITIONS.get(record.status, ()):
             changed = replace(record, status=closed.status, closed_at=now)
             store.approvals[closed.approval_id] = (tenant_id, changed)

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Row, Select, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.postgres.tables import NOW, events, lanes, sessions, turns
+from orchestrator.adapters.postgres.tables import NOW, events, lanes, required, sessions, turns
 from orchestrator.saying import WordFor
 from orchestrator.turns.turn import TurnStatus, require_transition, unanswered
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId
@@ -31,16 +31,18 @@ async def lock_lane(
     return (await connection.execute(query)).one_or_none()
 
 
+async def require_lane(connection: AsyncConnection, tenant_id: TenantId, session_id: SessionId) -> Row[Any]:
+    """Lock a tenant's lane, and return its row. Raises NotFound."""
+    return required(await lock_lane(connection, session_id, tenant_id), "session", session_id)
+
+
 async def lock_lane_of_turn(
     connection: AsyncConnection, tenant_id: TenantId, turn_id: TurnId
-) -> tuple[Row[Any], Row[Any]] | None:
-    """Lock a turn's lane. Return the lane's and the turn's rows, or None if the tenant has no such turn."""
+) -> tuple[Row[Any], Row[Any]]:
+    """Lock a turn's lane. Return the lane's and the turn's rows. Raises NotFound."""
     owner = select(turns.c.session_id).where(turns.c.turn_id == turn_id, turns.c.tenant_id == tenant_id)
-    session_id = (await connection.execute(owner)).scalar_one_or_none()
-    if session_id is None:
-        return None
-    lane = await lock_lane(connection, session_id)
-    assert lane is not None
+    session_id = required((await connection.execute(owner)).scalar_one_or_none(), "turn", turn_id)
+    lane = await require_lane(connection, tenant_id, session_id)
     turn = (await connection.execute(select(turns).where(turns.c.turn_id == turn_id))).one()
     return lane, turn
 
@@ -127,19 +129,16 @@ async def end_turn(
     """
     require_transition(TurnStatus(turn.status), status)
     unfinished_yet = turn.finished_at is None
-    session_id, turn_id = SessionId(turn.session_id), TurnId(turn.turn_id)
-    domain = select(sessions.c.domain).where(sessions.c.session_id == session_id)
+    domain = select(sessions.c.domain).where(sessions.c.session_id == turn.session_id)
     in_language = partial(word, (await connection.execute(domain)).scalar_one())
-    result = unanswered(
-        session_id, turn_id, turn.seq, Epoch(lane.epoch), status, turn.text, in_language, acted=acted
-    )
+    result = unanswered(Epoch(lane.epoch), status, in_language, acted=acted)
     ended = {"status": status.value, "error": error, "result": result, "finished_at": NOW}
     quarantined_at = NOW if status is TurnStatus.QUARANTINED else None
     await connection.execute(
-        update(turns).where(turns.c.turn_id == turn_id).values(**ended, quarantined_at=quarantined_at)
+        update(turns).where(turns.c.turn_id == turn.turn_id).values(**ended, quarantined_at=quarantined_at)
     )
     told = {"seq": turn.seq, "status": status.value, "reply": result["reply"]}
-    await append_event(connection, session_id, turn_id, "failed", told)
+    await append_event(connection, turn.session_id, turn.turn_id, "failed", told)
     if unfinished_yet:
         await connection.execute(
             update(lanes)

@@ -11,7 +11,7 @@ from sqlalchemy import Row, Select, desc, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.postgres.lane_lock import append_event, free_lane, lock_lane
+from orchestrator.adapters.postgres.lane_lock import append_event, free_lane, require_lane
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import run_named
 from orchestrator.adapters.postgres.tables import (
@@ -118,7 +118,7 @@ class PostgresSessions:
 
     async def close(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord:
         async with self._database.transaction() as connection:
-            lane = await _lock(connection, tenant_id, session_id)
+            lane = await require_lane(connection, tenant_id, session_id)
             await _make_checkpoint(connection, session_id, Epoch(lane.epoch))
             await connection.execute(
                 update(sessions)
@@ -172,15 +172,9 @@ class PostgresSessions:
             )
             rows = (await connection.execute(revised.order_by(kept.epoch, kept.number))).all()
         revisions = [
-            show_revision(
-                PlanRevision(each.plan_id, each.number, each.outcome, each.why, each.body),
-                each.turn_id,
-                each.at.isoformat(),
-            )
-            for each in rows
+            show_revision(record_of(PlanRevision, each), each.turn_id, each.at.isoformat()) for each in rows
         ]
-        record = PlanRecord(row.plan_id, row.dact, row.goal, row.state, row.reason, row.revision, row.body)
-        return show_plan(record, row.turn_id, row.at.isoformat(), revisions)
+        return show_plan(record_of(PlanRecord, row), row.turn_id, row.at.isoformat(), revisions)
 
     async def state_at(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> JsonObject:
         async with self._database.transaction() as connection:
@@ -190,7 +184,7 @@ class PostgresSessions:
         self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch, signed: JsonObject
     ) -> SessionRecord:
         async with self._database.transaction() as connection:
-            lane = await _lock(connection, tenant_id, session_id)
+            lane = await require_lane(connection, tenant_id, session_id)
             require_held(held=lane.lease_owner is not None, moved=lane.epoch != epoch)
             await free_lane(connection, lane)
             await append_event(connection, session_id, None, REPAIRED, signed)
@@ -198,7 +192,7 @@ class PostgresSessions:
 
     async def rollback(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> SessionRecord:
         async with self._database.transaction() as connection:
-            lane = await _lock(connection, tenant_id, session_id)
+            lane = await require_lane(connection, tenant_id, session_id)
             if lane.pending > 0:
                 raise SessionBusy("The session has unfinished turns; roll it back when they are done.")
             wanted = await _rebuild(connection, tenant_id, session_id, epoch)
@@ -323,10 +317,6 @@ def _joined() -> Select[*tuple[Any, ...]]:
         lanes.c.timezone,
         lanes.c.locale,
     ).join_from(sessions, lanes, lanes.c.session_id == sessions.c.session_id)
-
-
-async def _lock(connection: AsyncConnection, tenant_id: TenantId, session_id: SessionId) -> Row[Any]:
-    return required(await lock_lane(connection, session_id, tenant_id), "session", session_id)
 
 
 async def _make_checkpoint(connection: AsyncConnection, session_id: SessionId, epoch: Epoch) -> None:

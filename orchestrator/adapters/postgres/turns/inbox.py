@@ -244,7 +244,7 @@ class PostgresInbox:
 
     async def cancel(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
         async with self._database.transaction() as connection:
-            lane, turn = await _locked(connection, tenant_id, turn_id)
+            lane, turn = await lock_lane_of_turn(connection, tenant_id, turn_id)
             if turn.status == TurnStatus.QUEUED:
                 await end_turn(
                     connection, lane, turn, TurnStatus.CANCELLED, "canceled before it ran", self.word
@@ -255,7 +255,7 @@ class PostgresInbox:
 
     async def retry(self, tenant_id: TenantId, turn_id: TurnId, signed: JsonObject) -> TurnRecord:
         async with self._database.transaction() as connection:
-            lane, turn = await _locked(connection, tenant_id, turn_id)
+            lane, turn = await lock_lane_of_turn(connection, tenant_id, turn_id)
             require_looked_at(moved=lane.epoch != signed["epoch"])
             require_retriable(_turn_record(turn))
             await append_event(connection, lane.session_id, None, REPAIRED, signed)
@@ -264,22 +264,13 @@ class PostgresInbox:
 
     async def drop(self, tenant_id: TenantId, turn_id: TurnId, signed: JsonObject) -> TurnRecord:
         async with self._database.transaction() as connection:
-            lane, turn = await _locked(connection, tenant_id, turn_id)
+            lane, turn = await lock_lane_of_turn(connection, tenant_id, turn_id)
             require_looked_at(moved=lane.epoch != signed["epoch"])
             require_droppable(_turn_record(turn))
             await append_event(connection, lane.session_id, None, REPAIRED, signed)
             why = turn.error or "dropped by an operator"
             await end_turn(connection, lane, turn, TurnStatus.CANCELLED, why, self.word)
         return await self.turn(tenant_id, turn_id)
-
-
-async def _locked(
-    connection: AsyncConnection, tenant_id: TenantId, turn_id: TurnId
-) -> tuple[Row[Any], Row[Any]]:
-    found = await lock_lane_of_turn(connection, tenant_id, turn_id)
-    if found is None:
-        raise NotFound("turn", turn_id)
-    return found
 
 
 async def _find_by_key(connection: AsyncConnection, submission: Submission) -> Row[Any] | None:

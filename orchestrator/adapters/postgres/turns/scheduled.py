@@ -10,12 +10,12 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Row, func, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.postgres.lane_lock import end_turn, lock_lane
+from orchestrator.adapters.postgres.lane_lock import end_turn, lock_lane, require_lane
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import NOW, record_of, scheduled_events, seconds, turns
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
-from orchestrator.errors import InboxFull, NotFound, SessionClosed
+from orchestrator.errors import InboxFull, NotFound
 from orchestrator.turns.scheduled import (
     MOST_SCHEDULED,
     RESULT,
@@ -28,7 +28,7 @@ from orchestrator.turns.scheduled import (
     require_movable,
     too_many_events,
 )
-from orchestrator.turns.turn import TurnStatus
+from orchestrator.turns.turn import TurnStatus, require_open
 from orchestrator.types import JsonObject, SessionId, TenantId
 
 _EVENTS = scheduled_events.c
@@ -42,12 +42,12 @@ class PostgresScheduledEvents:
 
     async def schedule(self, event: NewEvent) -> ScheduledEvent:
         async with self._database.transaction() as connection:
-            lane = await _lock(connection, event.tenant_id, event.session_id)
+            lane = await require_lane(connection, event.tenant_id, event.session_id)
             found = await _find(connection, event.session_id, _EVENTS.key == event.key)
             wanted = event if found is None else replacing(found, event)
             if found is not None and wanted is None:
                 return found
-            _require_open(lane)
+            require_open(closed=lane.closed)
             kept = await _keep(connection, wanted or event, found)
             return await self._deliver(connection, lane, kept)
 
@@ -55,14 +55,14 @@ class PostgresScheduledEvents:
         self, tenant_id: TenantId, session_id: SessionId, event_id: str, not_before: datetime
     ) -> ScheduledEvent:
         async with self._database.transaction() as connection:
-            lane = await _lock(connection, tenant_id, session_id)
+            lane = await require_lane(connection, tenant_id, session_id)
             found = require_movable(await _named(connection, session_id, event_id))
             moved = await _change(connection, found, not_before=not_before, revision=found.revision + 1)
             return await self._deliver(connection, lane, moved)
 
     async def cancel(self, tenant_id: TenantId, session_id: SessionId, event_id: str) -> ScheduledEvent:
         async with self._database.transaction() as connection:
-            lane = await _lock(connection, tenant_id, session_id)
+            lane = await require_lane(connection, tenant_id, session_id)
             found = await _named(connection, session_id, event_id)
             if found.status is EventStatus.DELIVERED:
                 turn = await connection.execute(select(turns).where(turns.c.turn_id == found.turn_id))
@@ -90,12 +90,12 @@ class PostgresScheduledEvents:
         if event is None or not compare_digest(event.signature.encode(), signature.encode()):
             raise NotFound("call", reference)
         async with self._database.transaction() as connection:
-            lane = await _lock(connection, tenant_id, event.session_id)
+            lane = await require_lane(connection, tenant_id, event.session_id)
             found = await _named(connection, event.session_id, reference)
             payload = found.answered_with(outcome)
             if payload is None:
                 return found
-            _require_open(lane)
+            require_open(closed=lane.closed)
             scheduled = EventStatus.SCHEDULED.value
             change = {
                 "payload": payload,
@@ -152,18 +152,6 @@ class PostgresScheduledEvents:
             return event
         receipt = await self._inbox.submit_locked(connection, lane, event.as_turn())
         return await _change(connection, event, status=EventStatus.DELIVERED.value, turn_id=receipt.turn_id)
-
-
-def _require_open(lane: Row[Any]) -> None:
-    if lane.closed:
-        raise SessionClosed("The session has been closed; start a new one.")
-
-
-async def _lock(connection: AsyncConnection, tenant_id: TenantId, session_id: SessionId) -> Row[Any]:
-    lane = await lock_lane(connection, session_id, tenant_id)
-    if lane is None:
-        raise NotFound("session", session_id)
-    return lane
 
 
 async def _keep(connection: AsyncConnection, event: NewEvent, found: ScheduledEvent | None) -> ScheduledEvent:
