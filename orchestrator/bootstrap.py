@@ -14,6 +14,7 @@ from orchestrator.adapters.event_feed import EventFeed, TurnWaiter
 from orchestrator.adapters.models.pool import ModelPool, open_embedder, read_endpoints
 from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.adapters.postgres.claims import WorkerLock
+from orchestrator.adapters.postgres.events import PostgresEventLog
 from orchestrator.adapters.postgres.keys import PostgresKeys
 from orchestrator.adapters.postgres.lanes.claim_repair import Quarantined, Suspected
 from orchestrator.adapters.postgres.lanes.lane import SUSPECTED_AFTER, Freed, PostgresLane
@@ -28,8 +29,7 @@ from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.status import PostgresLoad
 from orchestrator.adapters.postgres.turns.approvals import PostgresApprovals
-from orchestrator.adapters.postgres.turns.archive import PostgresArchive, PostgresEventLog
-from orchestrator.adapters.postgres.turns.effects import PostgresEffects
+from orchestrator.adapters.postgres.turns.archive import PostgresArchive, PostgresEffects
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.adapters.postgres.turns.outbox import PostgresOutbox
 from orchestrator.adapters.postgres.turns.scheduled import PostgresScheduledEvents

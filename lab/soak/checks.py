@@ -12,7 +12,7 @@ from typing import Any
 
 import psycopg
 
-from orchestrator.adapters.postgres.rows.events import number_entries
+from orchestrator.adapters.postgres.events import number_entries
 
 ANSWERED = "done"
 UNFINISHED = frozenset({"queued", "running"})

@@ -11,13 +11,13 @@ import psycopg
 import pytest
 
 from orchestrator.adapters.postgres.claims import WorkerLock
+from orchestrator.adapters.postgres.events import PostgresEventLog
 from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.memory.records import PostgresRecords
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.turns.approvals import PostgresApprovals
-from orchestrator.adapters.postgres.turns.archive import PostgresArchive, PostgresEventLog, PostgresFeedback
-from orchestrator.adapters.postgres.turns.effects import PostgresEffects
+from orchestrator.adapters.postgres.turns.archive import PostgresArchive, PostgresEffects, PostgresFeedback
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.adapters.postgres.turns.outbox import PostgresOutbox
 from orchestrator.adapters.postgres.turns.scheduled import PostgresScheduledEvents

@@ -15,8 +15,8 @@ import uvicorn
 from gateway.app import create_app
 from gateway.auth.authentication import RECHECK_EVERY_S
 from gateway.wiring import open_dependencies
+from orchestrator.adapters.postgres.events import PostgresEventLog
 from orchestrator.adapters.postgres.lanes.lane import PostgresLane
-from orchestrator.adapters.postgres.turns.archive import PostgresEventLog
 from orchestrator.bootstrap import Ports, open_lane, open_ports
 from orchestrator.settings import Settings
 from orchestrator.turns.event import Event

@@ -8,7 +8,6 @@ from importlib import resources
 from typing import Any, LiteralString, cast
 
 from psycopg.adapt import PyFormat
-from sqlalchemy import TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 _COMMENT = re.compile(r"^\s*--.*\n?", re.MULTILINE)
@@ -61,11 +60,6 @@ def leave_out(written: str, without: frozenset[str]) -> str:
 def with_colons(written: str) -> str:
     """Return SQL source with arguments in the syntax of SQLAlchemy's `text`."""
     return _ARGUMENT.sub(r":\1", written)
-
-
-def as_text(name: str) -> TextClause:
-    """Return the statement in `sql/<name>.sql`, for SQLAlchemy."""
-    return text(with_colons(source(name)))
 
 
 async def run_named(connection: AsyncConnection, name: str, **arguments: Any) -> Any:

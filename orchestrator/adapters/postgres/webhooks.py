@@ -12,8 +12,8 @@ from psycopg.rows import TupleRow
 from sqlalchemy import Update, case, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from orchestrator.adapters.postgres.events import read_events
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows.events import read_events
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import (
     NOW,

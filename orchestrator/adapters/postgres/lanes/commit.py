@@ -5,17 +5,15 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-import orjson
-
+from orchestrator.adapters.postgres.events import write_events
 from orchestrator.adapters.postgres.lanes.claim_repair import find_commit
-from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows.events import write_events
+from orchestrator.adapters.postgres.pool import Database, dump_json
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.dialogue.storage.serialization import Outline
 from orchestrator.errors import Unavailable
 from orchestrator.telemetry import get_logger
 from orchestrator.turns.event import Event
-from orchestrator.turns.lease import AGENT, FrameRecord, Lease, OutboxEntry, TurnCommit, Utterance
+from orchestrator.turns.lease import AGENT, Lease, TurnCommit, Utterance
 from orchestrator.types import TurnId
 
 _RETRY_DELAYS_S = (0.05, 0.2, 0.5, 1.0, 2.0)
@@ -93,17 +91,17 @@ def _arguments(lease: Lease, commit: TurnCommit) -> dict[str, Any]:
         "diff": commit.diff.decode(),
         **_outline_arguments(commit.outline),
         "snapshot": commit.snapshot,
-        "result": _json(commit.result),
-        "signals": _json(commit.signals),
+        "result": dump_json(commit.result),
+        "signals": dump_json(commit.signals),
         "error": commit.error,
         "event_count": len(commit.events),
         "events": write_events(commit.events, turn_id),
         **_said_arguments(commit.utterances),
         "archived": _array(tuple({flow.flow_id: flow for flow in commit.archived}.values())),
-        **_frame_arguments(commit.frames),
+        "frames": _array(tuple({frame.flow_id: frame for frame in commit.frames}.values())),
         "plans": _array(commit.plans),
         "plan_revisions": _array(commit.plan_revisions),
-        **_outbox_arguments(commit.outbox),
+        "outbox": _array(commit.outbox),
         "approvals": _array(
             [asdict(record) | {"expires_at": record.expires_at.timestamp()} for record in commit.approvals]
         ),
@@ -129,33 +127,9 @@ def _said_arguments(lines: tuple[Utterance, ...]) -> dict[str, Any]:
     return said
 
 
-def _frame_arguments(frames: tuple[FrameRecord, ...]) -> dict[str, Any]:
-    if not frames:
-        return {"frames": None}
-    newest = {frame.flow_id: frame for frame in frames}
-    return {
-        "frames": list(newest),
-        "frame_ids": [frame.frame_id for frame in newest.values()],
-        "frame_bodies": [_json(frame.body) for frame in newest.values()],
-    }
-
-
-def _outbox_arguments(entries: tuple[OutboxEntry, ...]) -> dict[str, Any]:
-    if not entries:
-        return {"outbox": None}
-    return {
-        "outbox": [entry.kind for entry in entries],
-        "outbox_bodies": [_json(entry.payload) for entry in entries],
-    }
-
-
-def _json(value: Any) -> str:
-    return orjson.dumps(value).decode()
-
-
 def _array(entries: Any) -> str | None:
     """Return a JSON array, or None if there are no entries. None removes this part of the statement."""
-    return _json(entries) if entries else None
+    return dump_json(entries) if entries else None
 
 
 def number_events(events: tuple[Event, ...], first: int, turn_id: TurnId) -> tuple[Event, ...]:

@@ -7,20 +7,16 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import orjson
+from sqlalchemy import select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.claims import HeldClaim, HeldClaims, WorkerLock, reap_dead
-from orchestrator.adapters.postgres.lanes import claim_repair
+from orchestrator.adapters.postgres.lanes.claim_repair import ClaimRepair, Quarantined, Suspected
 from orchestrator.adapters.postgres.lanes.commit import commit_surely, number_events
-from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.pool import Database, dump_json
 from orchestrator.adapters.postgres.statements import statement
+from orchestrator.adapters.postgres.tables import NOW, effects, lanes, record_of
 from orchestrator.adapters.postgres.turns.approvals import decide_approval
-from orchestrator.adapters.postgres.turns.effects import (
-    adopt_effect,
-    change_effect,
-    find_effect,
-    record_effect,
-)
 from orchestrator.errors import LaneLost
 from orchestrator.saying import WordFor, unworded
 from orchestrator.turns.approval import ApprovalRecord, Decision
@@ -28,7 +24,7 @@ from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Committed, Lease, Said, TurnCommit, Work
 from orchestrator.turns.step import Step, StepStatus
 from orchestrator.turns.turn import TurnInput, TurnKind
-from orchestrator.types import Epoch, FlowId, SessionId, TenantId, TurnId, UserId
+from orchestrator.types import Epoch, FlowId, Json, JsonObject, SessionId, TenantId, TurnId, UserId
 
 Freed = Callable[[Sequence[SessionId]], None]
 """A callback for sessions of dead workers that this process's sweep released."""
@@ -36,7 +32,6 @@ Freed = Callable[[Sequence[SessionId]], None]
 SUSPECTED_AFTER = 2
 """Number of crashes after which a turn is a suspected poison turn and runs only in an isolated process."""
 _SWEEP_ROUNDS = 10
-_LOST = "Another worker has taken over this session; the work is discarded."
 
 
 class PostgresLane:
@@ -56,8 +51,8 @@ class PostgresLane:
         sequence_gap_timeout_s: float = 30.0,
         max_attempts: int = 3,
         crashes_below: int | None = SUSPECTED_AFTER,
-        suspected: claim_repair.Suspected = lambda _session, _crashes: None,
-        quarantined: claim_repair.Quarantined = lambda _session, _turn: None,
+        suspected: Suspected = lambda _session, _crashes: None,
+        quarantined: Quarantined = lambda _session, _turn: None,
         freed: Freed = lambda _sessions: None,
         word: WordFor = unworded,
     ) -> None:
@@ -80,11 +75,10 @@ class PostgresLane:
             "max_attempts": max_attempts,
             "crashes_below": crashes_below,
         }
-        self._suspected = suspected
-        self._quarantined = quarantined
+        self._repair = ClaimRepair(
+            database, self._limits, sequence_gap_timeout_s, suspected, quarantined, word
+        )
         self._freed = freed
-        self._word = word
-        self._gap_timeout_s = sequence_gap_timeout_s
 
     async def claim(self, session_id: SessionId) -> Lease | None:
         if session_id in self._claiming or self._held.find(session_id) is not None:
@@ -103,7 +97,7 @@ class PostgresLane:
         tenant_id, token, epoch, pending, user_id, domain, root, state_epoch, state, suspected = row[:10]
         turn = row[10:]
         if suspected is not None:
-            await self._leave(session_id, token, suspected)
+            await self._repair.leave(session_id, token, suspected)
             return None
         work = await self._take(session_id, token, turn, pending)
         if work is None:
@@ -151,16 +145,7 @@ class PostgresLane:
         If `turn` is an empty row, claim a turn in a transaction that locks the lane.
         """
         if not turn or turn[0] is None:
-            found = await claim_repair.take_turn(
-                self._database,
-                session_id,
-                token,
-                self._limits,
-                gap_timeout_s=self._gap_timeout_s,
-                suspected=self._suspected,
-                quarantined=self._quarantined,
-                word=self._word,
-            )
+            found = await self._repair.take_turn(session_id, token)
             if found is None:
                 return None
             turn = found
@@ -195,15 +180,6 @@ class PostgresLane:
             steps=steps,
             failure=failure,
         )
-
-    async def _leave(self, session_id: SessionId, token: int, crashes: int) -> None:
-        """Leave a lane whose next turn is a suspected poison turn to an isolated process.
-
-        This takes a single statement, because one crash can affect many lanes.
-        """
-        arguments = {"session_id": session_id, "token": token, "left_for_s": claim_repair.LEFT_FOR_S}
-        if await self._database.fetch_one(statement("leave_lane"), arguments) is not None:
-            self._suspected(session_id, crashes)
 
     async def _read_steps(self, turn_id: TurnId) -> tuple[Step, ...]:
         """Return the steps journaled in the turn's earlier attempts, oldest first."""
@@ -241,16 +217,26 @@ class PostgresLane:
             "kind": step.kind,
             "status": step.status.value,
             "request_hash": step.request_hash,
-            "result": orjson.dumps(step.result).decode(),
+            "result": dump_json(step.result),
             "duration_ms": step.duration_ms,
         }
-        if entry is None:
-            written = await self._database.fetch_one(statement("record_step"), arguments) is not None or None
-        else:
-            written = await record_effect(self._database, entry, {**arguments, "heard": heard})
-        if written is None:
+        if entry is not None:
+            arguments |= {
+                "fingerprint": entry.fingerprint,
+                "flow_id": entry.flow_id,
+                "tool_id": entry.tool_id,
+                "idempotency_key": entry.idempotency_key,
+                "arguments": dump_json(entry.arguments),
+                "slots": dump_json(entry.slots),
+                "effect_status": entry.status.value,
+                "effect_result": dump_json(entry.result),
+                "heard": heard,
+            }
+        name = "record_step" if entry is None else "record_effect"
+        row = await self._database.fetch_one(statement(name), arguments)
+        if row is None:
             raise self._lost(lease)
-        return written
+        return entry is None or row[0]
 
     async def said_meanwhile(self, lease: Lease) -> Said:
         named = {"session_id": lease.session_id, "turn_id": lease.work.turn_id}
@@ -264,18 +250,59 @@ class PostgresLane:
         return Said(upto, cancelled, tuple(waiting))
 
     async def find_effect(self, lease: Lease, effect: Effect) -> LedgerEntry | None:
-        return await find_effect(self._database, lease.session_id, effect)
+        named = {"session_id": lease.session_id, "fingerprint": effect.fingerprint}
+        row = await self._database.fetch_one(statement("find_effect"), named)
+        if row is None:
+            return None
+        session_id, turn_id, step_key, key, flow_id, tool_id, arguments, slots, status, *ended = row
+        return LedgerEntry(
+            *(session_id, effect.fingerprint, turn_id, step_key, key, flow_id, tool_id),
+            *(arguments, slots, LedgerStatus(status), *ended),
+        )
 
     async def adopt_effect(
         self, lease: Lease, turn_id: TurnId, step_key: str, *, fingerprint: str, flow_id: FlowId
     ) -> LedgerEntry | None:
-        return await adopt_effect(self._database, lease, turn_id, step_key, fingerprint, flow_id)
+        of_step = (
+            effects.c.session_id == lease.session_id,
+            effects.c.turn_id == turn_id,
+            effects.c.step_key == step_key,
+        )
+        async with self._database.transaction() as connection:
+            await self._hold(connection, lease)
+            row = (await connection.execute(select(effects).where(*of_step))).one_or_none()
+            if row is not None and row.fingerprint != fingerprint:
+                adopted = {"fingerprint": fingerprint, "flow_id": flow_id}
+                changing = update(effects).where(*of_step).values(adopted).returning(effects)
+                row = (await connection.execute(changing)).one()
+        return None if row is None else record_of(LedgerEntry, row)
 
     async def mark_compensated(self, lease: Lease, fingerprint: str) -> None:
-        await change_effect(self._database, lease, fingerprint, LedgerStatus.COMPENSATED)
+        await self._change_effect(lease, fingerprint, status=LedgerStatus.COMPENSATED.value)
 
     async def resolve_effect(self, lease: Lease, entry: LedgerEntry) -> None:
-        await change_effect(self._database, lease, entry.fingerprint, entry.status, result=entry.result)
+        changes: JsonObject = {"status": entry.status.value, "result": entry.result}
+        await self._change_effect(lease, entry.fingerprint, **changes)
+
+    async def _change_effect(self, lease: Lease, fingerprint: str, **changes: Json) -> None:
+        mine = (effects.c.session_id == lease.session_id, effects.c.fingerprint == fingerprint)
+        async with self._database.transaction() as connection:
+            await self._hold(connection, lease)
+            await connection.execute(update(effects).where(*mine).values(**changes, at=NOW))
+
+    async def _hold(self, connection: AsyncConnection, lease: Lease) -> None:
+        """Protect the lane from a takeover until the transaction ends. Raises LaneLost."""
+        held = (
+            select(lanes.c.session_id)
+            .where(
+                lanes.c.session_id == lease.session_id,
+                lanes.c.lease_token == lease.token,
+                lanes.c.epoch == lease.epoch,
+            )
+            .with_for_update(read=True)
+        )
+        if (await connection.execute(held)).one_or_none() is None:
+            raise self._lost(lease)
 
     async def decide_approval(
         self, lease: Lease, approval_id: str, decision: Decision
@@ -299,7 +326,7 @@ class PostgresLane:
             )
             for session_id, pending, gap_over in rows:
                 if gap_over:
-                    await claim_repair.fail_gap(self._database, session_id, self._gap_timeout_s, self._word)
+                    await self._repair.fail_gap(SessionId(session_id))
                 if pending > 0:
                     named.append(SessionId(session_id))
             left -= sum(row[1] > 0 for row in rows)
@@ -309,4 +336,4 @@ class PostgresLane:
 
     def _lost(self, lease: Lease) -> LaneLost:
         self._held.drop(lease.session_id, lease.token)
-        return LaneLost(_LOST)
+        return LaneLost("Another worker has taken over this session; the work is discarded.")

@@ -7,13 +7,11 @@ ranking.
 
 import builtins
 from collections.abc import Sequence
-from typing import Any
 
-import orjson
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.pool import Database, dump_json
 from orchestrator.adapters.postgres.statements import run_named, source, with_colons
 from orchestrator.adapters.postgres.tables import record_of, required
 from orchestrator.errors import NotFound
@@ -67,10 +65,10 @@ class PostgresDocuments:
             "domain": document.domain,
             "title": document.title,
             "body": document.text,
-            "labels": _json(sorted(set(document.labels))),
+            "labels": dump_json(sorted(set(document.labels))),
             "user_id": document.user_id,
             "digest": digest_of(document),
-            "origin": _json(document.origin),
+            "origin": dump_json(document.origin),
         }
         async with self._database.transaction() as connection:
             created = (await run_named(connection, "add_document", **values)).scalar() is not None
@@ -211,10 +209,6 @@ class PostgresDocuments:
 
 def _arguments(owned: Owned) -> JsonObject:
     return {"tenant_id": owned.tenant_id, "user_id": owned.user_id, "domain": owned.domain}
-
-
-def _json(value: Any) -> str:
-    return orjson.dumps(value).decode()
 
 
 def _vector(values: Sequence[float]) -> str:

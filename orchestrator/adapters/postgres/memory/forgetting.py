@@ -28,7 +28,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.lane_lock import TOKEN_STEP, lock_lane
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.statements import as_text
+from orchestrator.adapters.postgres.statements import run_named
 from orchestrator.adapters.postgres.tables import (
     forgotten_preferences,
     internal_items,
@@ -50,9 +50,7 @@ _FACTS = (sessions, lanes)
 """Tables without conversation content."""
 _LEASED = text("SELECT FROM lanes WHERE session_id = :session AND lease_until >= clock_timestamp()")
 _AT_WORK = text("SELECT FROM internal_runs WHERE session_id = :session AND finished_at IS NULL LIMIT 1")
-_OWN_DOCUMENTS = as_text("own_documents")
 _DROP_DOCUMENT = text("DELETE FROM documents WHERE tenant_id = :tenant AND document_id = :document")
-_DROP_MARKS = as_text("drop_marks")
 _ROW: ColumnElement[str] = literal_column("ctid::text", Text)
 _HERE = text("ctid = CAST(:row_id AS tid)")
 
@@ -113,11 +111,13 @@ class PostgresForgetting:
         """
         names = {"tenant": tenant_id, "owner": owner, "sessions": list(sessions)}
         async with self._database.transaction() as connection:
-            found = (await connection.execute(_OWN_DOCUMENTS, {**names, "until": None})).all()
+            found = (await run_named(connection, "own_documents", **names, until=None)).all()
             gone = {one.document_id for one in found if unwanted.is_in(one.words)}
             if unwanted.everything_until is not None:
-                before = {**names, "until": unwanted.everything_until}
-                gone |= {one.document_id for one in await connection.execute(_OWN_DOCUMENTS, before)}
+                before = await run_named(
+                    connection, "own_documents", **names, until=unwanted.everything_until
+                )
+                gone |= {one.document_id for one in before}
             for document_id in gone:
                 await connection.execute(_DROP_DOCUMENT, {"tenant": tenant_id, "document": document_id})
         return len(gone)
@@ -140,7 +140,7 @@ class PostgresForgetting:
             )
             blank: JsonObject = {"erased": True, "value": None, "text": "", "origin": {}}
             await connection.execute(update(forgotten_preferences).where(*mine).values(blank))
-            await connection.execute(_DROP_MARKS, {"tenant": tenant_id, "owner": owner})
+            await run_named(connection, "drop_marks", tenant=tenant_id, owner=owner)
 
 
 def _of(columns: Any, tenant_id: TenantId, owner: UserId) -> tuple[Any, Any]:

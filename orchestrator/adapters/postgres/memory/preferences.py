@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.statements import as_text
+from orchestrator.adapters.postgres.statements import run_named
 from orchestrator.adapters.postgres.tables import any_of, forgotten_preferences, preferences, record_of
 from orchestrator.ports.memory.preferences import (
     EVERYTHING,
@@ -20,8 +20,6 @@ from orchestrator.ports.memory.preferences import (
 from orchestrator.types import TenantId, UserId
 
 _COLUMNS = preferences.c
-_FORGET = as_text("forget_preferences")
-_TRIM = as_text("trim_preferences")
 
 
 class PostgresPreferences:
@@ -104,8 +102,7 @@ async def _forget(
     `keys`: the preferences to move. Default: all of the user's preferences.
     """
     named = {"tenant_id": tenant_id, "user_id": user_id, "keys": None if keys is None else list(keys)}
-    moved: Any = await connection.execute(_FORGET, named)
-    return moved.rowcount
+    return (await run_named(connection, "forget_preferences", **named)).rowcount
 
 
 def _delete(tenant_id: TenantId, user_id: UserId, keys: tuple[str, ...]) -> Delete:
@@ -132,7 +129,7 @@ async def _write(
         where=or_(_COLUMNS.source != Source.EXPLICIT.value, given.source == Source.EXPLICIT.value),
     )
     await connection.execute(statement)
-    await connection.execute(_TRIM, {**names, "most": MOST_PREFERENCES})
+    await run_named(connection, "trim_preferences", **names, most=MOST_PREFERENCES)
 
 
 def _values(one: Preference) -> dict[str, Any]:

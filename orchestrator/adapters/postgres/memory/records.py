@@ -5,11 +5,10 @@ Each call usually runs one statement (RT-20). Background flows can also search a
 
 from typing import Any
 
-import orjson
 from sqlalchemy import ColumnElement, desc, func, literal, literal_column, select, tuple_
 from sqlalchemy.dialects.postgresql import JSONB
 
-from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.pool import Database, dump_json
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import records
 from orchestrator.types import JsonObject, TenantId
@@ -27,7 +26,7 @@ class PostgresRecords:
         return await self._one("get_record", collection, key=key)
 
     async def create(self, collection: str, key: str, document: JsonObject) -> JsonObject:
-        stored = await self._one("create_record", collection, key=key, document=_json(document))
+        stored = await self._one("create_record", collection, key=key, document=dump_json(document))
         while stored is None:  # another call has just stored it
             stored = await self.get(collection, key)
         return stored
@@ -36,13 +35,18 @@ class PostgresRecords:
         self, collection: str, key: str, changes: JsonObject, *, where: JsonObject | None = None
     ) -> JsonObject | None:
         return await self._one(
-            "update_record", collection, key=key, changes=_json(changes), fields=_json(where or {})
+            "update_record", collection, key=key, changes=dump_json(changes), fields=dump_json(where or {})
         )
 
     async def find(
         self, collection: str, where: JsonObject | None = None, *, limit: int = 100
     ) -> list[JsonObject]:
-        arguments = {**self._bound, "collection": collection, "fields": _json(where or {}), "limit": limit}
+        arguments = {
+            **self._bound,
+            "collection": collection,
+            "fields": dump_json(where or {}),
+            "limit": limit,
+        }
         rows = await self._database.fetch_all(statement("find_records"), arguments)
         return [row[0] for row in rows]
 
@@ -113,7 +117,3 @@ class PostgresCollectionRows:
 
 def _texts(document: ColumnElement[Any]) -> ColumnElement[Any]:
     return func.jsonb_path_query_array(document, _TEXTS, type_=JSONB)
-
-
-def _json(value: JsonObject) -> str:
-    return orjson.dumps(value).decode()

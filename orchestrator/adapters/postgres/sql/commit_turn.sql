@@ -2,10 +2,9 @@
 --
 -- Arguments: session_id, tenant_id, turn_id, seq, token, epoch (at which the turn started), ttl_s,
 --            status, snapshot, error, max_attempts, deadline_s, crashes_below; as JSON: state, diff, result, signals, events;
---            event_count; role, form, content (of the input, or nulls), reply; as JSON arrays or null: archived, plans,
---            plan_revisions; as arrays or null, with JSON bodies: frames (their flows), frame_ids, frame_bodies, outbox
---            (kinds), outbox_bodies; either following (any text: another turn may be pending) or last (any text: no
---            other turn is expected); open_flows, open_approvals, unsummarized (null: unchanged)
+--            event_count; role, form, content (of the input, or nulls), reply; as JSON arrays or null: archived, frames,
+--            plans, plan_revisions, outbox; either following (any text: another turn may be pending) or last (any text:
+--            no other turn is expected); open_flows, open_approvals, unsummarized (null: unchanged)
 -- Returns:   one row: the new epoch, the number of the first event, the number of pending turns, whether broker tasks
 --            end with the turn, and the next turn, already marked as running. With `last`, the statement doesn't look for a next turn.
 --            No row if the fence rejected the commit; nothing was written.
@@ -84,7 +83,7 @@ WITH lane AS (
 ), displayed AS (
     INSERT INTO frames (session_id, flow_id, tenant_id, turn_id, frame_id, body)
     SELECT %(session_id)s, frame.flow_id, %(tenant_id)s, %(turn_id)s, frame.frame_id, frame.body
-    FROM lane, unnest(%(frames)s::text[], %(frame_ids)s::text[], %(frame_bodies)s::json[]) AS frame (flow_id, frame_id, body)
+    FROM lane, json_to_recordset(%(frames)s::json) AS frame (flow_id text, frame_id text, body json)
     ON CONFLICT (session_id, flow_id) DO UPDATE
     SET turn_id = excluded.turn_id, frame_id = excluded.frame_id, body = excluded.body, at = excluded.at
 -- end
@@ -111,7 +110,7 @@ WITH lane AS (
 ), sending AS (
     INSERT INTO outbox (tenant_id, session_id, turn_id, kind, payload)
     SELECT %(tenant_id)s, %(session_id)s, %(turn_id)s, entry.kind, entry.payload
-    FROM lane, unnest(%(outbox)s::text[], %(outbox_bodies)s::json[]) AS entry (kind, payload)
+    FROM lane, json_to_recordset(%(outbox)s::json) AS entry (kind text, payload json)
 -- end
 -- only with: following
 ),

@@ -1,16 +1,13 @@
-"""Data of past turns in PostgreSQL: frames, journals, signals, events and feedback."""
+"""Data of past turns in PostgreSQL: frames, journals, signals, side effects and feedback."""
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Row, Select, desc, func, select
+from sqlalchemy import Row, Select, desc, exists, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows.events import read_events
-from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import (
-    events,
+    effects,
     frames,
     journal,
     record_of,
@@ -21,7 +18,7 @@ from orchestrator.adapters.postgres.tables import (
 )
 from orchestrator.adapters.postgres.tables import feedback as table
 from orchestrator.errors import NotFound
-from orchestrator.turns.event import Event
+from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.feedback import Feedback, FeedbackRecord
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId, new_id
 
@@ -106,22 +103,24 @@ def _frame(row: Row[Any]) -> JsonObject:
     return {**row.body, "turn_id": row.turn_id, "at": row.at.isoformat()}
 
 
-class PostgresEventLog:
+class PostgresEffects:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def read(
-        self, tenant_id: TenantId, session_id: SessionId, *, after: int = 0, limit: int = 500
-    ) -> list[Event]:
-        mine = events.c.tenant_id == tenant_id
-        return await read_events(self._database, session_id, mine, after=after, limit=limit)
-
-    async def last_numbers(
-        self, tenant_id: TenantId, session_ids: Sequence[SessionId]
-    ) -> Mapping[SessionId, int]:
-        arguments = {"tenant_id": tenant_id, "session_ids": list(session_ids)}
-        rows = await self._database.fetch_all(statement("last_events"), arguments)
-        return {SessionId(session_id): number for session_id, number in rows}
+    async def list(
+        self, tenant_id: TenantId, session_id: SessionId, *, limit: int = 200
+    ) -> list[LedgerEntry]:
+        known = select(exists().where(sessions.c.session_id == session_id, sessions.c.tenant_id == tenant_id))
+        query = (
+            select(effects)
+            .where(effects.c.session_id == session_id, effects.c.tenant_id == tenant_id)
+            .order_by(effects.c.at)
+            .limit(limit)
+        )
+        async with self._database.transaction() as connection:
+            if not (await connection.execute(known)).scalar_one():
+                raise NotFound("session", session_id)
+            return [record_of(LedgerEntry, row) for row in await connection.execute(query)]
 
 
 class PostgresFeedback:

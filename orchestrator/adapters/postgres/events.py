@@ -1,14 +1,14 @@
-"""Stored events, one row per batch. A row has the number of its last event (RT-15)."""
+"""Stored events in PostgreSQL, one row per batch. A row has the number of its last event (RT-15)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-import orjson
 from sqlalchemy import ColumnElement, select
 
-from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.pool import Database, dump_json
+from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import events
 from orchestrator.turns.event import Event
-from orchestrator.types import JsonObject, SessionId, TurnId
+from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
 
 def write_events(told: Sequence[Event], turn_id: TurnId) -> str:
@@ -17,7 +17,7 @@ def write_events(told: Sequence[Event], turn_id: TurnId) -> str:
     for entry, event in zip(entries, told, strict=True):
         if event.turn_id not in (None, turn_id):
             entry["turn_id"] = event.turn_id
-    return orjson.dumps(entries).decode()
+    return dump_json(entries)
 
 
 async def read_events(
@@ -45,3 +45,21 @@ async def read_events(
 def number_entries(last: int, entries: Sequence[JsonObject]) -> Iterator[tuple[int, JsonObject]]:
     """Yield each entry in a row with its number. `last`: the number of the last entry."""
     return enumerate(entries, last - len(entries) + 1)
+
+
+class PostgresEventLog:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def read(
+        self, tenant_id: TenantId, session_id: SessionId, *, after: int = 0, limit: int = 500
+    ) -> list[Event]:
+        mine = events.c.tenant_id == tenant_id
+        return await read_events(self._database, session_id, mine, after=after, limit=limit)
+
+    async def last_numbers(
+        self, tenant_id: TenantId, session_ids: Sequence[SessionId]
+    ) -> Mapping[SessionId, int]:
+        arguments = {"tenant_id": tenant_id, "session_ids": list(session_ids)}
+        rows = await self._database.fetch_all(statement("last_events"), arguments)
+        return {SessionId(session_id): number for session_id, number in rows}
