@@ -11,7 +11,6 @@ from orchestrator.errors import ModelFailed
 from orchestrator.ports.memory.documents import Embedded
 
 WITHIN_S = 20.0
-RETRIES = 2
 MOST_DIMENSIONS = 16_000
 """Maximum number of vector dimensions in pgvector."""
 

@@ -1,6 +1,5 @@
 """An HTTP client that limits response sizes, for providers that use the `openai` client."""
 
-from collections.abc import AsyncIterator
 from functools import cache
 from ssl import SSLContext
 from typing import cast
@@ -8,32 +7,14 @@ from typing import cast
 import httpx2
 import openai
 
+from orchestrator.adapters.tools.guarded import BoundedStream
+
 LONGEST_RESPONSE = 8_000_000
 """Maximum response size in bytes, far above the longest answer that Parley requests."""
 
 
-class ResponseTooLong(httpx2.TransportError):
-    """Raised if a response exceeds `LONGEST_RESPONSE`."""
-
-
-class _Bounded(httpx2.AsyncByteStream):
-    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
-        self._stream = stream
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        read = 0
-        async for piece in self._stream:
-            read += len(piece)
-            if read > LONGEST_RESPONSE:
-                raise ResponseTooLong(f"The response exceeds {LONGEST_RESPONSE} bytes.")
-            yield piece
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-
 async def _bound(response: httpx2.Response) -> None:
-    response.stream = _Bounded(cast("httpx2.AsyncByteStream", response.stream))
+    response.stream = BoundedStream(cast("httpx2.AsyncByteStream", response.stream), LONGEST_RESPONSE)
 
 
 @cache

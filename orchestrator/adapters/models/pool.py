@@ -16,7 +16,7 @@ from orchestrator.adapters.models.providers import PROVIDERS, Endpoint, split_mo
 from orchestrator.domain.configuration import DomainConfig
 from orchestrator.errors import ConfigurationError, ModelUnavailable
 from orchestrator.memory.hashing_embedder import FallbackEmbedder, HashingEmbedder
-from orchestrator.models.breaker import BreakerBoard, BreakerPolicy, CircuitView
+from orchestrator.models.breaker import BreakerBoard, BreakerPolicy
 from orchestrator.models.calling import Pacing
 from orchestrator.models.config import (
     DEFAULT_PROVIDER,
@@ -117,10 +117,6 @@ class ModelPool:
     @property
     def configured(self) -> bool:
         return bool(self._endpoints)
-
-    @property
-    def circuits(self) -> tuple[CircuitView, ...]:
-        return self._board.views()
 
     def engineer(self, config: DomainConfig) -> PromptEngineer | None:
         """Return the domain's Prompt Engineer, or None if no model is available.

@@ -53,7 +53,7 @@ class RedisWakeup:
         self._send = send
         self._runner = new_id("runner")
         self._attended_at = 0.0
-        self._attend = redis.register_script(read_script("attend"))
+        self._attend = redis.register_script(read_script("announce"))
         self._retire = redis.register_script(read_script("retire"))
         self._offers = Gathered[_Offer, SessionId | None](self._leave)
         self._offer_script = redis.register_script(read_script("offer"))

@@ -7,12 +7,14 @@ import signal
 import sys
 import tempfile
 from collections.abc import Mapping
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
+from orchestrator.adapters.sandbox.isolation import OUT_OF_MEMORY
 from orchestrator.domain.services import QueryRows, Table
 from orchestrator.ports.sandbox import (
     QueryLimits,
@@ -30,8 +32,6 @@ SQL_WORKER = Path(__file__).with_name("sql_worker.py")
 # -S, which disables site packages.
 INTERPRETER_FLAGS = ("-I", "-B", "-W", "ignore")
 ENVIRONMENT = {"MALLOC_ARENA_MAX": "1"}  # each additional arena would use up limited address space
-OUT_OF_MEMORY = 3
-"""Exit code of a process that has too little memory to write a response."""
 ANSWER_OVERHEAD_BYTES = 4096
 DEFAULT_LIMITS = SandboxLimits()
 DEFAULT_QUERY_LIMITS = QueryLimits()
@@ -92,11 +92,7 @@ class PythonSandbox:
             "source": function_source,
             "arguments": arguments,
             "imports": sorted(imports),
-            "limits": {
-                "memory_bytes": limits.memory_bytes,
-                "cpu_s": limits.cpu_s,
-                "output_bytes": limits.output_bytes,
-            },
+            "limits": asdict(limits),
             "without": self._without,
         }
         try:
@@ -128,11 +124,9 @@ class SqlSandbox:
                     "statement": statement,
                     "tables": written,
                     "limits": {
+                        **asdict(limits.process),
                         "rows": limits.rows,
                         "memory": f"{limits.process.memory_bytes * 2 // 3}B",
-                        "memory_bytes": limits.process.memory_bytes,
-                        "cpu_s": limits.process.cpu_s,
-                        "output_bytes": limits.process.output_bytes,
                     },
                 }
                 result = await _run((str(SQL_WORKER),), orjson.dumps(request), folder, limits.process)

@@ -56,7 +56,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         is_stream = "text/event-stream" in response.headers.get("content-type", "")
         if not (self._listens and is_stream):
             assert isinstance(response.stream, httpx2.AsyncByteStream)
-            response.stream = _Bounded(response.stream, self._max_bytes)
+            response.stream = BoundedStream(response.stream, self._max_bytes)
         return response
 
     async def aclose(self) -> None:
@@ -108,7 +108,9 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         return transport
 
 
-class _Bounded(httpx2.AsyncByteStream):
+class BoundedStream(httpx2.AsyncByteStream):
+    """A response's stream. Reading more than `max_bytes` raises AnswerTooLong."""
+
     def __init__(self, stream: httpx2.AsyncByteStream, max_bytes: int) -> None:
         self._stream = stream
         self._left = max_bytes

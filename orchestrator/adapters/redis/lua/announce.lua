@@ -1,7 +1,7 @@
--- Register a process or renew its entry.
+-- Register a process or an awake runner, or renew its entry. Remove expired entries.
 --
--- KEYS[1]  processes  sorted set: process as JSON -> expiry time, ms
--- ARGV[1]  process
+-- KEYS[1]  sorted set: process as JSON, or runner -> expiry time, ms
+-- ARGV[1]  process or runner
 -- ARGV[2]  lifetime of the entry, ms
 --
 -- All times are those of the Redis server.
