@@ -116,7 +116,6 @@ class MemorySession:
     user_id: UserId | None
     domain: str
     if_busy: IfBusy
-    webhook: str | None
     created_at: datetime
     updated_at: datetime
     timezone: str | None = None
@@ -235,7 +234,6 @@ class MemoryStore:
         session_id: SessionId | None = None,
         user_id: UserId | None = None,
         if_busy: IfBusy = IfBusy.UNDERSTAND,
-        webhook: str | None = None,
         timezone: str | None = None,
         locale: str | None = None,
     ) -> MemorySession:
@@ -244,7 +242,7 @@ class MemoryStore:
         Raises Refused if a session of another tenant or domain has this ID.
         """
         identifier, now = session_id or SessionId(new_id("session")), self.clock()
-        made = MemorySession(identifier, tenant_id, user_id, domain, if_busy, webhook, now, now)
+        made = MemorySession(identifier, tenant_id, user_id, domain, if_busy, now, now)
         of_user = [
             one
             for one in self.sessions.values()

@@ -1,7 +1,6 @@
 import asyncio
 import select
 import time
-from collections import deque
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from itertools import count
@@ -192,8 +191,7 @@ class HotConnections:
     ) -> None:
         self._pool = pool
         self._timeout_s = timeout_s
-        self._room = size
-        self._line: deque[asyncio.Future[bool]] = deque()
+        self._free = asyncio.Semaphore(size)
         self._idle: list[HotConnection] = []
 
     async def borrow(self) -> HotConnection:
@@ -201,14 +199,15 @@ class HotConnections:
 
         Raises psycopg's errors, or Unavailable if no connection becomes free in time.
         """
-        if self._room:
-            self._room -= 1
-        else:
-            await self._wait_in_line()
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await self._free.acquire()
+        except TimeoutError as error:
+            raise Unavailable("All database connections are in use; try again later.") from error
         try:
             return await self._take()
         except BaseException:
-            self._make_room()
+            self._free.release()
             raise
 
     async def give_back(self, hot: HotConnection) -> None:
@@ -221,7 +220,7 @@ class HotConnections:
             else:
                 await self._pool.putconn(hot.connection)
         finally:
-            self._make_room()
+            self._free.release()
 
     async def close(self) -> None:
         while self._idle:
@@ -231,31 +230,6 @@ class HotConnections:
         """Return the connection with the longest idle time to the pool if it is surplus."""
         if len(self._idle) > 1 and time.monotonic() - self._idle[0].returned_at > UNUSED_FOR_S:
             await self._pool.putconn(self._idle.pop(0).connection)
-
-    async def _wait_in_line(self) -> None:
-        loop = asyncio.get_running_loop()
-        waiter: asyncio.Future[bool] = loop.create_future()
-        self._line.append(waiter)
-        timer = loop.call_later(self._timeout_s, _end, waiter)
-        try:
-            served = await waiter
-        except BaseException:
-            if waiter.done() and not waiter.cancelled() and waiter.result():
-                self._make_room()
-            raise
-        finally:
-            timer.cancel()
-        if not served:
-            raise Unavailable("All database connections are in use; try again later.")
-
-    def _make_room(self) -> None:
-        """Pass a free slot to the next queued borrower, or keep it for later if no borrower is queued."""
-        while self._line:
-            waiter = self._line.popleft()
-            if not waiter.done():
-                waiter.set_result(True)
-                return
-        self._room += 1
 
     async def _take(self) -> HotConnection:
         while True:
@@ -269,8 +243,3 @@ class HotConnections:
                 raise
             else:
                 return hot
-
-
-def _end(waiter: asyncio.Future[bool]) -> None:
-    if not waiter.done():
-        waiter.set_result(False)

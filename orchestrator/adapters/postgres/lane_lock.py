@@ -68,7 +68,12 @@ async def free_lane(connection: AsyncConnection, lane: Row[Any]) -> None:
         .where(lanes.c.session_id == lane.session_id)
         .values(**freed, ready_at=NOW, check_at=NOW, updated_at=NOW)
     )
-    running = turns.c.session_id == lane.session_id, turns.c.status == TurnStatus.RUNNING.value
+    await requeue_running(connection, lane.session_id)
+
+
+async def requeue_running(connection: AsyncConnection, session_id: str) -> None:
+    """Requeue the session's running turn without counting its attempt. The lane must be locked."""
+    running = turns.c.session_id == session_id, turns.c.status == TurnStatus.RUNNING.value
     queued = {"status": TurnStatus.QUEUED.value, "attempts": turns.c.attempts - 1}
     await connection.execute(update(turns).where(*running).values(queued))
 

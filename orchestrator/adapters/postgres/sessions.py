@@ -66,7 +66,6 @@ class PostgresSessions:
             "tenant_id": tenant_id,
             "user_id": user_id,
             "domain": domain,
-            "webhook": webhook,
         }
         lane: dict[str, Any] = {
             "session_id": identifier,

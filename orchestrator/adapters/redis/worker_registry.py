@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 import orjson
+from pydantic import TypeAdapter
 from redis.asyncio import Redis
 
 from orchestrator.adapters.redis.client import read_script, translated
@@ -49,6 +50,9 @@ class RegisteredProcess:
         )
 
 
+_PROCESS = TypeAdapter(RegisteredProcess)
+
+
 class WorkerRegistry:
     def __init__(self, redis: Redis) -> None:
         self._redis: Any = redis
@@ -72,14 +76,7 @@ class WorkerRegistry:
 
 def read_process(member: bytes) -> RegisteredProcess:
     """Parse an entry. Ignore unknown fields, which other releases may add."""
-    known: dict[str, Any] = orjson.loads(member)
-    return RegisteredProcess(
-        role=known["role"],
-        host=known["host"],
-        pid=known["pid"],
-        queues=tuple(known.get("queues", ())),
-        off=tuple(known.get("off", ())),
-    )
+    return _PROCESS.validate_json(member)
 
 
 def _packed(process: RegisteredProcess) -> bytes:

@@ -19,7 +19,6 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 from mcp_types import (
-    CONNECTION_CLOSED,
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
     CallToolResult,
@@ -189,9 +188,6 @@ def _translate(tool: ToolSpec, error: MCPError) -> ToolFailure:
     if error.code in {INVALID_PARAMS, METHOD_NOT_FOUND}:
         message = say("tool_bad_values", tool=tool.name)
         return ToolFailure(FailureCategory.VALIDATION_ERROR, message)
-    if error.code == CONNECTION_CLOSED:
-        message = say("tool_failed", tool=tool.name)
-        return ToolFailure(FailureCategory.SERVER_ERROR, message, undecided=True)
     return ToolFailure(FailureCategory.SERVER_ERROR, say("tool_failed", tool=tool.name), undecided=True)
 
 

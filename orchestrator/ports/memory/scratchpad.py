@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Final, Protocol
 
@@ -47,17 +47,7 @@ class Entry:
     entry_id: str = ""
 
     def to_json(self) -> JsonObject:
-        return {
-            "flow": self.flow,
-            "origin": self.origin,
-            "kind": self.kind,
-            "at": self.at,
-            "text": self.text,
-            "data": self.data,
-            "epoch": self.epoch,
-            "labels": self.labels,
-            "entry_id": self.entry_id,
-        }
+        return asdict(self)
 
     @classmethod
     def from_json(cls, body: JsonObject) -> Entry:

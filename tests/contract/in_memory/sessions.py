@@ -39,7 +39,6 @@ class MemorySessions:
             session_id=session_id,
             user_id=user_id,
             if_busy=if_busy,
-            webhook=webhook,
             timezone=timezone,
             locale=locale,
         )

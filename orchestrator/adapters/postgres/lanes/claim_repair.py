@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Row, exists, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.postgres.lane_lock import end_turn, lock_lane, unfinished
+from orchestrator.adapters.postgres.lane_lock import end_turn, lock_lane, requeue_running, unfinished
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import run_named, statement
 from orchestrator.adapters.postgres.tables import NOW, effects, events, lanes, seconds, turns
@@ -151,7 +151,7 @@ async def find_commit(database: Database, lease: Lease, event_count: int) -> Seq
         pending = 0
         if lane.lease_token == lease.token and lane.lease_until is not None:
             pending = lane.pending
-            await _give_back(connection, lane)
+            await requeue_running(connection, lane.session_id)  # `take_turn` counts the attempt again
     return (turn.epoch, first_event, pending, turn.awaited, None)
 
 
@@ -174,17 +174,6 @@ async def _release(connection: AsyncConnection, lane: Row[Any], gap_timeout_s: f
             pending=lanes.c.pending if gap_at is not None else 0,
         )
     )
-
-
-async def _give_back(connection: AsyncConnection, lane: Row[Any]) -> None:
-    """Requeue the turn that the commit claimed, and undo its attempt, because `take_turn` counts it again."""
-    running = turns.c.turn_id.in_(
-        unfinished(lane.session_id, lane.done_seq)
-        .with_only_columns(turns.c.turn_id)
-        .where(turns.c.status == TurnStatus.RUNNING.value)
-    )
-    given_back = {"status": TurnStatus.QUEUED.value, "attempts": turns.c.attempts - 1}
-    await connection.execute(update(turns).where(running).values(given_back))
 
 
 async def _turn(connection: AsyncConnection, turn_id: TurnId) -> Row[Any]:

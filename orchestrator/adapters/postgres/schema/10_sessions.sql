@@ -14,7 +14,6 @@ CREATE TABLE sessions (
     tenant_id  text NOT NULL,
     user_id    text,
     domain     text NOT NULL,
-    webhook    text,
     closed_at  timestamptz,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- for a fork: its parent, the parent's epoch, and the root of the fork tree; parent and root may have been deleted

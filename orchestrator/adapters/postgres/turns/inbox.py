@@ -9,7 +9,6 @@ from typing import Any
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
-import orjson
 import psycopg
 from sqlalchemy import Row, desc, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -22,7 +21,7 @@ from orchestrator.adapters.postgres.lane_lock import (
     lock_lane_of_turn,
     unfinished,
 )
-from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.pool import Database, dump_json
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import NOW, lanes, record_of, required, turns
@@ -114,20 +113,11 @@ class PostgresInbox:
         raise inbox_full(pending)
 
     def _arguments(self, submission: Submission, turn_id: TurnId) -> dict[str, Any]:
-        action = submission.input.action
+        columns = _columns(submission, turn_id)
         return {
-            "session_id": submission.session_id,
-            "tenant_id": submission.tenant_id,
-            "turn_id": turn_id,
-            "idempotency_key": submission.idempotency_key,
-            "client_sequence": submission.sequence,
-            "kind": submission.input.kind.value,
-            "form": submission.input.form,
-            "text": submission.input.text,
-            "action": None if action is None else orjson.dumps(action).decode(),
+            **columns,
+            "action": None if columns["action"] is None else dump_json(columns["action"]),
             "if_busy": None if submission.if_busy is None else submission.if_busy.value,
-            "timezone": submission.input.timezone,
-            "locale": submission.input.locale,
             "inbox_limit": self._session_limit,
         }
 
@@ -142,7 +132,7 @@ class PostgresInbox:
             async with self._database.transaction() as connection:
                 earlier = await _find_by_key(connection, submission)
                 if earlier is not None:
-                    return await _receipt(connection, earlier, repeated=True)
+                    return await _receipt(connection, earlier)
         if violation.diag.constraint_name == "turns_client_sequence_key":
             raise sequence_in_use(submission) from violation
         raise violation
@@ -186,7 +176,7 @@ class PostgresInbox:
     ) -> Receipt:
         earlier = await _find_by_key(connection, submission)
         if earlier is not None:
-            return await _receipt(connection, earlier, repeated=True)
+            return await _receipt(connection, earlier)
         rule = submission.if_busy or IfBusy(lane.if_busy)
         of_users = unfinished(lane.session_id, lane.done_seq).where(turns.c.kind == TurnKind.USER.value)
         first = (await connection.execute(of_users.limit(1))).one_or_none()
@@ -273,6 +263,23 @@ class PostgresInbox:
         return await self.turn(tenant_id, turn_id)
 
 
+def _columns(submission: Submission, turn_id: TurnId) -> dict[str, Any]:
+    given = submission.input
+    return {
+        "session_id": submission.session_id,
+        "tenant_id": submission.tenant_id,
+        "turn_id": turn_id,
+        "idempotency_key": submission.idempotency_key,
+        "client_sequence": submission.sequence,
+        "kind": given.kind.value,
+        "form": given.form,
+        "text": given.text,
+        "action": given.action,
+        "timezone": given.timezone,
+        "locale": given.locale,
+    }
+
+
 async def _find_by_key(connection: AsyncConnection, submission: Submission) -> Row[Any] | None:
     if submission.idempotency_key is None:
         return None
@@ -293,7 +300,8 @@ async def _sequence_exists(connection: AsyncConnection, submission: Submission) 
     return (await connection.execute(query)).one_or_none() is not None
 
 
-async def _receipt(connection: AsyncConnection, turn: Row[Any], *, repeated: bool) -> Receipt:
+async def _receipt(connection: AsyncConnection, turn: Row[Any]) -> Receipt:
+    """Return the receipt of a turn that was already accepted."""
     before = select(func.count()).select_from(
         unfinished(turn.session_id, 0).where(turns.c.seq < turn.seq).subquery()
     )
@@ -304,7 +312,7 @@ async def _receipt(connection: AsyncConnection, turn: Row[Any], *, repeated: boo
         turn.seq,
         TurnStatus(turn.status),
         position,
-        repeated,
+        repeated=True,
     )
 
 
@@ -326,23 +334,13 @@ async def _insert_turn(
 ) -> None:
     """Insert a turn at the end of the queue. `interjects`: True if the running turn classifies the new turn."""
     given = submission.input
-    await connection.execute(
-        insert(turns).values(
-            turn_id=turn_id,
-            session_id=submission.session_id,
-            tenant_id=submission.tenant_id,
-            seq=lane.next_seq,
-            client_sequence=submission.sequence,
-            idempotency_key=submission.idempotency_key,
-            kind=given.kind.value,
-            form=given.form,
-            text=given.text,
-            action=given.action,
-            timezone=given.timezone or lane.timezone,
-            locale=given.locale or lane.locale,
-            interjects=interjects or None,
-        )
-    )
+    columns = _columns(submission, turn_id) | {
+        "seq": lane.next_seq,
+        "timezone": given.timezone or lane.timezone,
+        "locale": given.locale or lane.locale,
+        "interjects": interjects or None,
+    }
+    await connection.execute(insert(turns).values(columns))
     named = {
         "timezone": given.timezone,
         "locale": given.locale,

@@ -34,24 +34,6 @@ from orchestrator.types import Epoch, JsonObject, SessionId
 STOPPED = "stopped before a decision"
 NO_STATE = "whose earlier state was pruned"
 NO_JOURNAL = "whose journal was pruned"
-_OF_TURN = (
-    *(
-        "turn_id",
-        "session_id",
-        "seq",
-        "kind",
-        "form",
-        "text",
-        "action",
-        "status",
-        "epoch",
-        "result",
-        "signals",
-    ),
-    *("accepted_at", "started_at", "finished_at"),
-)
-_OF_STEP = ("turn_id", "key", "kind", "status", "request_hash", "result")
-_OF_STATE = ("session_id", "epoch", "diff", "snapshot")
 
 
 class PostgresRecordings:
@@ -84,19 +66,13 @@ class PostgresRecordings:
     async def read(self, wanted: Sequence[SessionId]) -> list[RecordedSession]:
         """Return the recordings of the sessions in `wanted`. Omit missing sessions."""
         kept, named = turns.c, any_of(wanted)
-        finished = (
-            select(*(kept[name] for name in _OF_TURN))
-            .where(kept.session_id == named, kept.finished_at.is_not(None))
-            .order_by(kept.epoch)
-        )
         async with self._database.transaction() as connection:
 
             async def rows(query: Any) -> Sequence[Row[Any]]:
                 return (await connection.execute(query)).all()
 
-            def of_them(table: Any, *names: str) -> Any:
-                read = select(*(table.c[name] for name in names)) if names else select(table)
-                return read.where(table.c.session_id == named)
+            def of_them(table: Any) -> Any:
+                return select(table).where(table.c.session_id == named)
 
             found = {
                 row.session_id: RecordedSession(
@@ -104,13 +80,13 @@ class PostgresRecordings:
                 )
                 for row in await rows(of_them(sessions))
             }
-            ended = await rows(finished)
+            ended = await rows(of_them(turns).where(kept.finished_at.is_not(None)).order_by(kept.epoch))
             steps = await rows(
-                select(*(journal.c[name] for name in _OF_STEP))
+                select(journal)
                 .where(journal.c.turn_id == any_of([row.turn_id for row in ended]))
                 .order_by(journal.c.at)
             )
-            history = await rows(of_them(state_history, *_OF_STATE).order_by(state_history.c.epoch))
+            history = await rows(of_them(state_history).order_by(state_history.c.epoch))
             looked = await rows(of_them(internal_runs).where(internal_runs.c.flow == GATHER_CONTEXT))
             for row in await rows(of_them(effects).order_by(effects.c.at)):
                 found[row.session_id].ledger.append(record_of(LedgerEntry, row))
