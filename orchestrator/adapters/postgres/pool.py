@@ -157,15 +157,8 @@ class Database:
 
     async def fetch_all(self, query: Query, arguments: Mapping[str, Any]) -> list[TupleRow]:
         """Run and commit a hot-path statement, and return all rows. Raises Unavailable, InvalidInput."""
-        if self._opening is not None:
-            async with self._acting() as hot:
-                return await hot.fetch_all(query, arguments)
-        with Translated():
-            hot = await self._hot.borrow()
-            try:
-                return await hot.fetch_all(query, arguments)
-            finally:
-                await self._hot.give_back(hot)
+        async with self._acting() as hot:
+            return await hot.fetch_all(query, arguments)
 
     @asynccontextmanager
     async def _borrowed(self) -> AsyncGenerator[HotConnection]:

@@ -149,23 +149,8 @@ class PostgresLane:
             if found is None:
                 return None
             turn = found
-        (
-            turn_id,
-            seq,
-            kind,
-            form,
-            text,
-            action,
-            timezone,
-            locale,
-            attempts,
-            deadline_s,
-            cancelled,
-            waited_s,
-            accepted_at,
-            resumed,
-            failure,
-        ) = turn
+        turn_id, seq, kind, form, text, action, timezone, locale, *of_attempt = turn
+        attempts, deadline_s, cancelled, waited_s, accepted_at, resumed, failure = of_attempt
         steps = await self._read_steps(turn_id) if resumed else ()
         self._held.keep(session_id, HeldClaim(token, turn_id, pending))
         return Work(
@@ -254,11 +239,9 @@ class PostgresLane:
         row = await self._database.fetch_one(statement("find_effect"), named)
         if row is None:
             return None
-        session_id, turn_id, step_key, key, flow_id, tool_id, arguments, slots, status, *ended = row
-        return LedgerEntry(
-            *(session_id, effect.fingerprint, turn_id, step_key, key, flow_id, tool_id),
-            *(arguments, slots, LedgerStatus(status), *ended),
-        )
+        turn_id, step_key, key, flow_id, tool_id, arguments, slots, status, *ended = row
+        facts = (lease.session_id, effect.fingerprint, turn_id, step_key, key, flow_id, tool_id)
+        return LedgerEntry(*facts, arguments, slots, LedgerStatus(status), *ended)
 
     async def adopt_effect(
         self, lease: Lease, turn_id: TurnId, step_key: str, *, fingerprint: str, flow_id: FlowId

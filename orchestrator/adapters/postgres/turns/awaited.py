@@ -4,13 +4,11 @@ A task is stored with its turn, and the end of the turn moves the task to the ou
 Celery: a task's request is JSON, and the sender of outbox messages finishes the task.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Final
 
-import orjson
-
-from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.pool import Database, dump_json
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
@@ -68,16 +66,9 @@ class PostgresAwaitedTasks:
 
         If the turn has already ended, the task ends immediately.
         """
-        expires_at = None if task.expires_at is None else task.expires_at.timestamp()
-        arguments = {
-            "task_id": task.task_id,
-            "tenant_id": task.tenant_id,
-            "session_id": task.session_id,
-            "turn_id": task.turn_id,
-            "request": None if task.request is None else orjson.dumps(task.request).decode(),
-            "wait_s": task.wait_s,
-            "expires_at": expires_at,
-            "cancels": task.cancels,
+        arguments = asdict(task) | {
+            "request": None if task.request is None else dump_json(task.request),
+            "expires_at": None if task.expires_at is None else task.expires_at.timestamp(),
         }
         await self._database.fetch_all(statement("await_turn"), arguments)
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.statements import statement
+from orchestrator.adapters.postgres.statements import run_named, statement
 from orchestrator.turns.search import FoundTurns, TurnFilter, turn_id_at
 from orchestrator.types import JsonObject, TenantId, TurnId
 
@@ -17,18 +17,6 @@ MOST_SEARCHED: Final = 2_000
 """Maximum number of turns searched for one page."""
 MOST_COUNTED: Final = 20_000
 """Maximum number of turns in a count by day or user, newest first."""
-_COST: Final = ("tokens", "cost_micros")
-_OF_DAY: Final = (
-    "day",
-    "turns",
-    "failed",
-    "not_understood",
-    "rated_down",
-    "over_budget",
-    "median_ms",
-    *_COST,
-)
-_OF_USER: Final = ("user_id", "turns", "failed", "over_budget", *_COST)
 _NOW: Final = TurnId("turn_g")
 """A value above all turn IDs, because ``g`` sorts after all hexadecimal digits."""
 
@@ -67,9 +55,7 @@ class PostgresTurnSearch:
         self, tenant_id: TenantId, *, since: datetime, most_counted: int = MOST_COUNTED
     ) -> list[JsonObject]:
         """Return turns, failures, median time, cost and other metrics by day, oldest day first."""
-        arguments = _span(tenant_id, since, None, most_counted)
-        rows = await self._database.fetch_all(statement("turns_by_day"), arguments)
-        return [dict(zip(_OF_DAY, row, strict=True)) for row in rows]
+        return await self._count("turns_by_day", _span(tenant_id, since, None, most_counted))
 
     async def by_user(self, tenant_id: TenantId, *, since: datetime, limit: int) -> list[JsonObject]:
         """Return turns, failures, cost and other metrics for up to `limit` users, most expensive first.
@@ -77,8 +63,12 @@ class PostgresTurnSearch:
         All sessions without a user count as one user.
         """
         arguments = _span(tenant_id, since, None, MOST_COUNTED) | {"most_found": limit}
-        rows = await self._database.fetch_all(statement("turns_by_user"), arguments)
-        return [dict(zip(_OF_USER, row, strict=True)) for row in rows]
+        return await self._count("turns_by_user", arguments)
+
+    async def _count(self, name: str, arguments: JsonObject) -> list[JsonObject]:
+        async with self._database.transaction() as connection:
+            rows = await run_named(connection, name, **arguments)
+        return [dict(row) for row in rows.mappings()]
 
 
 def _span(tenant_id: TenantId, since: datetime, before: TurnId | None, most: int) -> JsonObject:
