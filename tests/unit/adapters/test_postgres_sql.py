@@ -41,25 +41,14 @@ def test_the_fence_is_one_line() -> None:
 
 def test_what_a_turn_does_not_have_is_not_in_its_statement() -> None:
     """RT-20"""
+    parts = {"archived", "frames", "plans", "plan_revisions", "outbox"}
     whole = sql.statement("commit_turn")
-    short = sql.statement(
-        "commit_turn", frozenset({"archived", "frames", "plans", "plan_revisions", "outbox"})
-    )
+    short = sql.statement("commit_turn", frozenset(parts))
     gone = {"flows_archive", "frames", "plans", "plan_revisions", "outbox"}
     for table in gone | {"state_history", "utterances", "events"}:
         assert f"INSERT INTO {table} " in whole.text
         assert (f"INSERT INTO {table} " in short.text) is (table not in gone)
-    named = {
-        "archived",
-        "frames",
-        "frame_ids",
-        "frame_bodies",
-        "plans",
-        "plan_revisions",
-        "outbox",
-        "outbox_bodies",
-    }
-    assert set(whole.names) - set(short.names) == named
+    assert set(whole.names) - set(short.names) == parts
 
 
 def test_a_turn_that_nothing_waits_behind_looks_for_no_other() -> None:
