@@ -161,8 +161,7 @@ class Talk:
         the whole page.
         """
         database = self.ports.stores.database
-        async with database.connection() as connection:
-            await connection.execute("CHECKPOINT")
+        await database.fetch_all("CHECKPOINT", {})
         await self.take(len(BOOKING))
         before = await database.fetch_one(WAL, {})
         await self.take(turns)

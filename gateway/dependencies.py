@@ -12,9 +12,9 @@ from starlette.requests import HTTPConnection
 
 from gateway.auth.authentication import Access
 from gateway.auth.authorization import Owners
+from gateway.frame_pages import FramePages
 from internal_flows.catalogue import Catalogue
 from orchestrator.adapters.domains.folder import DomainRegistry
-from orchestrator.adapters.domains.frame_pages import FramePages
 from orchestrator.adapters.event_feed import EventFeed, Leave
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.status import PostgresLoad, PostgresStatus

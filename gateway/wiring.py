@@ -13,11 +13,11 @@ from gateway.dependencies import (
     SessionServices,
     TurnServices,
 )
+from gateway.frame_pages import FramePages
 from internal_flows.builtin import FLOWS
 from internal_flows.catalogue import Catalogue, flows_among
 from orchestrator.adapters.domains.code import import_internal_flows
 from orchestrator.adapters.domains.folder import served_folders
-from orchestrator.adapters.domains.frame_pages import FramePages
 from orchestrator.adapters.postgres.status import PostgresStatus
 from orchestrator.adapters.postgres.turns.archive import PostgresArchive, PostgresFeedback
 from orchestrator.adapters.postgres.turns.search import PostgresTurnSearch

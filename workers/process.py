@@ -23,7 +23,6 @@ from orchestrator.adapters.postgres.webhooks import PostgresWebhookFeeds
 from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.worker_registry import ANNOUNCE_EVERY_S, RegisteredProcess, WorkerRegistry
 from orchestrator.adapters.threads import run_in_thread
-from orchestrator.adapters.webhook_posts import WebhookPosts
 from orchestrator.bootstrap import AgentCatalogue, BuildAgent, Ports, open_lane, open_ports, render_told
 from orchestrator.errors import ParleyError, Unavailable
 from orchestrator.ports.tasks import INTERNAL, SUBMISSIONS, TURNS
@@ -63,6 +62,7 @@ from workers.periodic import (
 )
 from workers.session_pool import Reconciler, SessionPool
 from workers.submission import BrokerTask, Submissions
+from workers.webhook_posts import WebhookPosts
 from workers.webhooks import LOOK_EVERY_S, WebhookSender
 
 STALLED_AFTER_LEASES = 2

@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, StringConstr
 
 from gateway.auth.disclosure import history_for
 from gateway.dependencies import SessionServices, TheCaller, TheSessions, TheTenant, TheTurns, TurnServices
+from gateway.journeys import Journey, Stretch, compare
 from gateway.routes.webhooks import WebAddress
 from gateway.schemas import (
     AtEpoch,
@@ -21,7 +22,6 @@ from gateway.schemas import (
 )
 from orchestrator.errors import Forbidden, NotFound
 from orchestrator.turns.effect import LedgerEntry
-from orchestrator.turns.journeys import Journey, Stretch, compare
 from orchestrator.turns.plan import plan_in
 from orchestrator.turns.submission import Identifier, LocaleTag, RequestBody, Timezone
 from orchestrator.turns.turn import IfBusy, SessionRecord, TurnRecord

@@ -8,10 +8,10 @@ from typing import Final
 
 import orjson
 
+from lab.replay.recordings import RecordedTurn
 from lab.replay.sandbox import Replayed
 from orchestrator.runtime.journal import TOOL
 from orchestrator.telemetry import SignalType
-from orchestrator.turns.recording import RecordedTurn
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
 CALLS: Final = "calls"

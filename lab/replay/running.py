@@ -18,12 +18,12 @@ from typing import Any, Final
 import orjson
 
 from lab.replay.comparing import compare
+from lab.replay.recordings import PostgresRecordings, RecordedSession
 from lab.replay.sandbox import Sandbox
 from orchestrator.adapters.domains.folder import LoadedDomain, domain_folder, load_domain
 from orchestrator.adapters.models.pool import ModelPool, open_embedder, read_endpoints
 from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.turns.recordings import PostgresRecordings
 from orchestrator.errors import InvalidInput, NotFound, Unavailable
 from orchestrator.models.config import DEFAULT_PROVIDER
 from orchestrator.models.templates import Prompt, parse_prompt
@@ -31,7 +31,6 @@ from orchestrator.nlu.system1 import System1
 from orchestrator.runtime.journal import TOOL
 from orchestrator.settings import NO_STORES, Settings, read_settings
 from orchestrator.telemetry import SignalType
-from orchestrator.turns.recording import RecordedSession
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId
 
 AT_ONCE: Final = 50

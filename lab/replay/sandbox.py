@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from lab.replay.recordings import RecordedSession, RecordedTurn
 from orchestrator.adapters.domains.folder import LoadedDomain
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.postgres.memory.documents import PostgresDocuments
@@ -34,7 +35,6 @@ from orchestrator.telemetry.signals import describe_all
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, Decision
 from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Lease, TurnCommit, Work
-from orchestrator.turns.recording import RecordedSession, RecordedTurn
 from orchestrator.turns.step import NotBegun, Step, UnknownOutcome
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import Epoch, FlowId, Json, SessionId, TenantId, TurnId, UserId, hash_json

@@ -145,11 +145,6 @@ class Database:
         await self.pool.close()
         await self.engine.dispose()
 
-    async def ping(self) -> None:
-        """Raise Unavailable if the server does not respond or no connection becomes free in time."""
-        async with self._borrowed() as hot:
-            await hot.connection.execute("SELECT 1")
-
     async def fetch_one(self, query: Query, arguments: Mapping[str, Any]) -> TupleRow | None:
         """Run and commit a hot-path statement, and return its first row or None. Raises Unavailable, InvalidInput."""
         rows = await self.fetch_all(query, arguments)
@@ -161,40 +156,25 @@ class Database:
             return await hot.fetch_all(query, arguments)
 
     @asynccontextmanager
-    async def _borrowed(self) -> AsyncGenerator[HotConnection]:
-        with Translated():
-            hot = await self._hot.borrow()
-            try:
-                yield hot
-            finally:
-                await self._hot.give_back(hot)
-
-    @asynccontextmanager
     async def _acting(self) -> AsyncGenerator[HotConnection]:
         """Yield a hot-path connection.
 
         If the database was created with `role`, `tenant_bound` or `read_only`, the connection is in a
         transaction with that setting.
         """
-        async with self._borrowed() as hot:
-            if self._opening is None:
-                yield hot
-                return
-            opening, name = self._opening
-            async with hot.transaction():
-                with role_taken():
-                    await hot.fetch_all(opening, {"name": name()})
-                yield hot
-
-    @asynccontextmanager
-    async def connection(self) -> AsyncGenerator[Connection]:
-        """Yield a psycopg connection for ad hoc statements.
-
-        Each statement commits separately, unless the database was created with `role`, `tenant_bound` or
-        `read_only`.
-        """
-        async with self._acting() as hot:
-            yield hot.connection
+        with Translated():
+            hot = await self._hot.borrow()
+            try:
+                if self._opening is None:
+                    yield hot
+                    return
+                opening, name = self._opening
+                async with hot.transaction():
+                    with role_taken():
+                        await hot.fetch_all(opening, {"name": name()})
+                    yield hot
+            finally:
+                await self._hot.give_back(hot)
 
     @asynccontextmanager
     async def hot_transaction(self) -> AsyncGenerator[HotConnection]:

@@ -51,7 +51,7 @@ class PostgresStatus:
 
     async def read(self) -> SystemStatus:
         """Return the system status across all tenants. Raises Unavailable."""
-        row = await self._database.fetch_one(statement("status"), {})
+        row = await self._database.fetch_one("SELECT * FROM parley_status()", {})
         assert row is not None
         *counts, outbox, runs, failing, given_up, jobs = row
         return SystemStatus(

@@ -13,10 +13,10 @@ from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.adapters.postgres.webhooks import PostgresWebhookFeeds, PostgresWebhooks
-from orchestrator.adapters.webhook_posts import WebhookPosts
 from orchestrator.turns import webhook as rules
 from orchestrator.types import SessionId, TenantId
 from tests.contract.factories import commit_for, submission
+from workers.webhook_posts import WebhookPosts
 from workers.webhooks import WebhookSender
 
 LOOPBACK = ("127.0.0.0/8",)

@@ -70,8 +70,7 @@ async def test_what_fills_the_socket_is_sent_whole(database_url: str) -> None:
 
 async def test_a_transaction_is_written_whole_or_not_at_all(database_url: str) -> None:
     async with Database(database_url, size=1) as database:
-        async with database.connection() as connection:
-            await connection.execute("CREATE TABLE notes (n integer PRIMARY KEY)")
+        await database.fetch_all("CREATE TABLE notes (n integer PRIMARY KEY)", {})
         with pytest.raises(psycopg.errors.UniqueViolation):
             await _add(database, 1, 1)
         await _add(database, 2, 3)
@@ -88,10 +87,10 @@ async def test_the_server_keeps_a_bounded_number_of_prepared_statements(database
 
 
 async def test_who_waits_too_long_in_line_is_told_so(database_url: str) -> None:
-    async with Database(database_url, size=1, timeout_s=2.0) as database, database.connection() as held:
+    async with Database(database_url, size=1, timeout_s=2.0) as database, database.hot_transaction() as held:
         with pytest.raises(Unavailable, match="in use"):
-            await database.ping()
-        await held.execute("SELECT 1")
+            await database.fetch_all("SELECT 1", {})
+        await held.fetch_all("SELECT 1", {})
 
 
 async def test_all_wait_their_turn_for_few(database_url: str) -> None:

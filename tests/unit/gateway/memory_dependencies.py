@@ -21,9 +21,9 @@ from gateway.dependencies import (
     SessionServices,
     TurnServices,
 )
+from gateway.frame_pages import FramePages
 from gateway.wiring import load_flows
 from orchestrator.adapters.domains.folder import DomainRegistry
-from orchestrator.adapters.domains.frame_pages import FramePages
 from orchestrator.adapters.event_feed import EventFeed, TurnWaiter
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns

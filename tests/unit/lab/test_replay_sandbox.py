@@ -11,6 +11,7 @@ import orjson
 import pytest
 
 from lab.replay.comparing import compare
+from lab.replay.recordings import RecordedRun, RecordedSession, RecordedTurn
 from lab.replay.report import MOST_KEPT, count_forbidden, keep, sum_up, tell
 from lab.replay.running import Wanted
 from lab.replay.sandbox import Moment, RecordedGathering, RecordedJournal, RecordedLane, Replayed
@@ -20,7 +21,6 @@ from orchestrator.runtime.journal import TOOL
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, Decision
 from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Lease, TurnCommit, Work
-from orchestrator.turns.recording import RecordedRun, RecordedSession, RecordedTurn
 from orchestrator.turns.step import NotBegun, Step, StepStatus
 from orchestrator.turns.turn import TurnInput, TurnStatus
 from orchestrator.types import (
