@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
-from dataclasses import astuple, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
 
@@ -14,7 +12,7 @@ import pytest
 from domains.travel.booking import Bookings, make_reference
 from domains.travel.services import Flights
 from orchestrator.adapters.domains.folder import load_domain
-from orchestrator.domain.services import Service, ServiceContext, ToolCall
+from orchestrator.domain.services import ServiceContext, ToolCall
 from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, UserId
 from parley.testing.memory import MemoryRecords
@@ -59,25 +57,6 @@ async def test_the_cheapest_flight_comes_first_and_is_the_one_offered() -> None:
     assert prices == sorted(prices)
     assert found["count"] == len(prices) >= 3
     assert (await offer(flights))["flight_id"] == found["flight_id"] == found["flights"][0]["flight_id"]
-
-
-async def test_the_timetable_is_the_same_in_another_process() -> None:
-    here = (await search(make(MemoryRecords())[0]))["flights"]
-    program = """
-import asyncio, json, sys
-from domains.travel.services import Flights
-from orchestrator.domain.services import ServiceContext, ToolCall
-from parley.testing.memory import MemoryRecords
-config, wanted, call = map(json.loads, sys.argv[1:])
-found = Flights(ServiceContext(MemoryRecords(), config)).search(**wanted, call=ToolCall(*call))
-print(json.dumps(asyncio.run(found)["flights"]))
-"""
-    given = (dict(travel().domain.config.services["Flights"]), WANTED, astuple(CALL))
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", program, *map(json.dumps, given)), stdout=asyncio.subprocess.PIPE
-    )
-    told, _ = await process.communicate()
-    assert json.loads(told) == here
 
 
 async def test_a_repeated_call_books_once_and_takes_its_seats_once() -> None:
@@ -227,10 +206,6 @@ def test_names_of_cities_mean_their_main_airport_and_words_mean_none() -> None:
     assert (names["oslo"], names["london"], names["gatwick"]) == (["OSL"], ["LHR"], ["LGW"])
     assert {"SJC", "SJO"} <= set(names["san jose"])
     assert not {"yes", "no", "and", "the", "can", "for", "you", "save", "day"} & set(names)
-
-
-def test_services_are_services() -> None:
-    assert all(issubclass(service, Service) for service in travel().services.values())
 
 
 @for_each(("origin", "destination"), [("MAD", "CDG"), ("OSL", "BER"), ("LIS", "FCO"), ("LHR", "DUB")])

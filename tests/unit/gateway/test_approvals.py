@@ -124,19 +124,6 @@ async def test_the_same_decision_twice_has_one_effect_and_the_other_is_refused()
         assert len(await place.get(f"/v1/sessions/{place.talk.session_id}/effects")) == 1
 
 
-async def test_other_talk_goes_on_meanwhile_and_comes_back() -> None:
-    async with desk() as place:
-        await place.talk.say("wipe disk of printer one")
-        await place.talk.say("check the queue")
-        (asked,) = await place.get("/v1/approvals")
-
-        await place.decide(asked["approval_id"], "grant")
-        await place.work()
-
-        state = (await place.get(f"/v1/sessions/{place.talk.session_id}"))["state"]
-        assert [flow["dact"] for flow in state["completed"]] == ["wipe_disk", "check_queue"]
-
-
 async def test_only_an_operator_grants_what_is_marked_so() -> None:
     """Neither the user's words nor a click grants it, and the question stays open (PX-17, RT-22)."""
     async with desk("operator") as place:

@@ -86,6 +86,16 @@ async def test_what_was_not_used_can_be_spent_again():
     assert turn.spent.tokens == WORST + 10
 
 
+async def test_a_session_is_limited_over_its_turns_and_alone():
+    budgets, _ = make_budgets(session=Limit(tokens=WORST))
+
+    await budgets.reserve(make_request(), PRICE, Spending(), ONE)
+    with pytest.raises(BudgetExceeded, match="session"):
+        await budgets.reserve(make_request(), PRICE, Spending(), ONE)
+
+    await budgets.reserve(make_request(), PRICE, Spending(), OTHER)
+
+
 async def test_a_user_is_limited_over_all_sessions_of_a_day_and_of_one_tenant():
     clock = Clock()
     budgets, _ = make_budgets(clock, user_day=Limit(tokens=WORST))
