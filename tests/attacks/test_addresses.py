@@ -8,17 +8,7 @@ from orchestrator.adapters.tools.addresses import SPECIAL, AddressGuard
 from tests.cases import for_each
 
 NOBODY = AddressGuard([])
-NEAR = [
-    "::",
-    "::1",
-    "fe80::1",
-    "fe80::1%eth0",
-    "fc00::1",
-    "fd00:ec2::254",
-    "fec0::1",
-    "ff02::1",
-    "100::1",
-]
+NEAR = ["::", "::1", "fe80::1", "fe80::1%eth0", "fc00::1", "fd00:ec2::254", "fec0::1", "ff02::1", "100::1"]
 METADATA = [
     "169.254.169.254",
     "168.63.129.16",

@@ -34,11 +34,7 @@ from parley.testing.memory import MemoryRecords
 from parley.testing.scheduled import MemoryScheduledEvents
 from parley.testing.store import ManualClock, MemoryStore
 from tests.contract.in_memory.approvals import MemoryApprovals
-from tests.contract.in_memory.archive import (
-    MemoryEffects,
-    MemoryEventLog,
-    MemoryOutbox,
-)
+from tests.contract.in_memory.archive import MemoryEffects, MemoryEventLog, MemoryOutbox
 from tests.contract.in_memory.sessions import MemorySessions
 from tests.integration.deploy.fixtures.pooler import PROGRAM, pooler
 

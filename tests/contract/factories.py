@@ -38,10 +38,7 @@ def commit_of(
         "snapshot": False,
         "outline": outline_of(state),
         "result": {"turn_id": work.turn_id, "reply": answer},
-        "utterances": (
-            Utterance("user", "text", work.input.text or ""),
-            Utterance("agent", "text", answer),
-        ),
+        "utterances": (Utterance("user", "text", work.input.text or ""), Utterance("agent", "text", answer)),
         "events": (
             Event(SessionId(session_id), "started", work.turn_id),
             Event(SessionId(session_id), "answer", work.turn_id, {"reply": answer}),

@@ -12,14 +12,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from orchestrator.errors import InboxFull, NotFound, Refused, SessionClosed
-from orchestrator.turns.scheduled import (
-    EVENT,
-    RESULT,
-    EventStatus,
-    NewEvent,
-    ScheduledEvent,
-    expect_result,
-)
+from orchestrator.turns.scheduled import EVENT, RESULT, EventStatus, NewEvent, ScheduledEvent, expect_result
 from orchestrator.turns.turn import TurnKind, TurnRecord, TurnStatus
 from orchestrator.types import JsonObject, SessionId, TenantId
 from tests.contract.conftest import Ports

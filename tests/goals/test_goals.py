@@ -31,9 +31,7 @@ CONVERSATIONS: Final = {
     ("notes", Reader.YES): 20,
 }
 # Accepted number of conversations with a fault, in the first sixth and in all. Other faults: none.
-LET_PASS: Final = {
-    ("travel", Reader.WRONG, Fault.DEAD_END): (2, 3),
-}
+LET_PASS: Final = {("travel", Reader.WRONG, Fault.DEAD_END): (2, 3)}
 
 
 def in_short(part: str) -> pytest.MarkDecorator:

@@ -35,13 +35,7 @@ async def test_a_domains_own_answer_takes_precedence() -> None:
 
 @for_each(
     "words",
-    [
-        "thanks",
-        "thanks, you're the best",
-        "are you sure?",
-        "ugh, what a mess",
-        "what did you just say?",
-    ],
+    ["thanks", "thanks, you're the best", "are you sure?", "ugh, what a mess", "what did you just say?"],
 )
 async def test_beside_an_offer_it_is_no_yes_and_the_offer_is_put_again(words: str) -> None:
     """PX-18"""

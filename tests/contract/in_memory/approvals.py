@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.errors import NotFound, Refused
-from orchestrator.turns.approval import (
-    ApprovalRecord,
-    ApprovalStatus,
-    Decision,
-    explain_refusal,
-    from_unix,
-)
+from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, Decision, explain_refusal, from_unix
 from orchestrator.types import SessionId, TenantId
 from parley.testing.lane import decide_approval
 from parley.testing.store import MemoryStore

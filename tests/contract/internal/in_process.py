@@ -10,13 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 from internal_flows.catalogue import Catalogue, Predecessors, in_order
-from internal_flows.execution import (
-    Proceed,
-    fail_items,
-    run_after_all,
-    run_before_all,
-    run_item,
-)
+from internal_flows.execution import Proceed, fail_items, run_after_all, run_before_all, run_item
 from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.errors import IllegalTransition, NotFound, Refused
 from orchestrator.ports.runs.records import ItemRecord, NewRun, Progress, RunRecord

@@ -8,11 +8,7 @@ from tests.transcripts.skills.skilled import answer, call, finish, talk
 
 async def test_partial_data_are_shown_with_a_warning() -> None:
     """PX-13: the flow stays Active, and the user can try again."""
-    part = finish(
-        "failure",
-        message="The second table did not answer.",
-        data={"answer": "7"},
-    )
+    part = finish("failure", message="The second table did not answer.", data={"answer": "7"})
     async with talk(part, answer(answer="7 and 9")) as t:
         turn = await t.say("ask the data")
 

@@ -47,11 +47,7 @@ class House:
     """An inbox, a lane and a runner over one store."""
 
     def __init__(
-        self,
-        behave: Behaviour | None = None,
-        *,
-        deadline_s: float = 120.0,
-        session_deadline_s: float = 600.0,
+        self, behave: Behaviour | None = None, *, deadline_s: float = 120.0, session_deadline_s: float = 600.0
     ) -> None:
         self.clock = ManualClock()
         self.store = MemoryStore(self.clock)

@@ -10,12 +10,7 @@ from orchestrator.dialogue.changes.inheritance import take_inputs
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import FAILED
 from orchestrator.dialogue.questions import AskSlot, PendingCall
-from orchestrator.dialogue.records import (
-    EffectNote,
-    Flags,
-    Message,
-    PendingApproval,
-)
+from orchestrator.dialogue.records import EffectNote, Flags, Message, PendingApproval
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.state import DialogueState, StateLimits
 from orchestrator.dialogue.storage.serialization import apply, diff

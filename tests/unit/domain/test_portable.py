@@ -40,11 +40,7 @@ def of(body: dict[str, Any], **more: Any) -> Any:
         ),
         (
             {"type": "object", "allOf": [{"properties": {"a": {"enum": [True]}}, "required": ["a"]}]},
-            {
-                "type": "object",
-                "properties": {"a": {"enum": [True], "type": "boolean"}},
-                "required": ["a"],
-            },
+            {"type": "object", "properties": {"a": {"enum": [True], "type": "boolean"}}, "required": ["a"]},
         ),
         (
             {"type": "array", "uniqueItems": True, "items": {"type": "string", "contentEncoding": "x"}},

@@ -148,12 +148,7 @@ class Setting:
 
     async def _submit(self, given: TurnInput) -> TurnId:
         submission = Submission(
-            self.session,
-            given,
-            DEFAULT_TENANT,
-            if_busy=self.if_busy,
-            create_session=True,
-            domain="mailroom",
+            self.session, given, DEFAULT_TENANT, if_busy=self.if_busy, create_session=True, domain="mailroom"
         )
         return (await self.inbox.submit(submission)).turn_id
 

@@ -127,11 +127,7 @@ def with_gate(loaded: LoadedDomain, service: str, method: str, gate: Gate) -> Lo
         (
             "Flights",
             "offer",
-            (
-                "plan a trip from Oslo to Lisbon",
-                "Friday 27 November",
-                "Sunday 29 November",
-            ),
+            ("plan a trip from Oslo to Lisbon", "Friday 27 November", "Sunday 29 November"),
             ["flight_book"],
         ),
     ],
@@ -188,16 +184,7 @@ async def _interject(mailroom: str, text: str) -> tuple[Setting, TurnRecord, str
 
 @for_each(
     "text",
-    [
-        "no",
-        "don't",
-        "please don't",
-        "actually don't",
-        "no, wait",
-        "hold on",
-        "not yet",
-        "one moment please",
-    ],
+    ["no", "don't", "please don't", "actually don't", "no, wait", "hold on", "not yet", "one moment please"],
 )
 async def test_what_is_called_out_to_who_is_at_work_stops_it(text: str, mailroom: str) -> None:
     """The turn is canceled in time for any wording, and the reply asks for the intent."""

@@ -13,14 +13,7 @@ from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnStatus
 from orchestrator.types import DEFAULT_TENANT
 from tests.cases import for_each
 from tests.unit.interruptions.judge import ASK, SAID, find_faults
-from tests.unit.interruptions.setting import (
-    MOMENTS,
-    Booking,
-    LateLane,
-    NotingLane,
-    Setting,
-    interject,
-)
+from tests.unit.interruptions.setting import MOMENTS, Booking, LateLane, NotingLane, Setting, interject
 
 
 @for_each("moment", MOMENTS)

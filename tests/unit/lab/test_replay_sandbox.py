@@ -213,10 +213,7 @@ FRAME = {"frame_id": f"frame_{digits(1)}", "flow_id": f"flow_{digits(2)}", "rows
             {"frame_id": f"frame_{digits(7)}", "flow_id": f"flow_{digits(8)}", "rows": [{"flow": digits(9)}]},
             [],
         ),
-        (
-            {**FRAME, "flow_id": f"plan_{digits(2)}"},
-            [{"at": "1.flow_id", "then": "flow_1", "now": "plan_1"}],
-        ),
+        ({**FRAME, "flow_id": f"plan_{digits(2)}"}, [{"at": "1.flow_id", "then": "flow_1", "now": "plan_1"}]),
         (
             {**FRAME, "rows": [{"flow": f"{digits(2)}0"}]},
             [{"at": "1.rows.1.flow", "then": "3", "now": f"{digits(2)}0"}],

@@ -48,10 +48,7 @@ def _turn(place: int, **changes: object) -> Callable[[SessionHistory], None]:
         (_turn(2, token=0), "a smaller token committed after a larger one: [1, 1, 0]"),
         (lambda s: s.epochs.remove(2), "epochs are not numbered 1 to 3: [1, 3]"),
         (lambda s: s.event_numbers.remove(4), "events are not numbered 1 to 5"),
-        (
-            lambda s: s.effects.append(("flight_book", "started")),
-            "the outcome of flight_book is unknown",
-        ),
+        (lambda s: s.effects.append(("flight_book", "started")), "the outcome of flight_book is unknown"),
     ],
 )
 def test_each_damage_is_named(damage: Callable[[SessionHistory], None], breach: str) -> None:

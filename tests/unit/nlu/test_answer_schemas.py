@@ -8,12 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from orchestrator.dialogue.specification import SlotSpec
-from orchestrator.nlu.answer_schemas import (
-    UNDERSTANDING,
-    read_pairs,
-    understanding_schema,
-    values_schema,
-)
+from orchestrator.nlu.answer_schemas import UNDERSTANDING, read_pairs, understanding_schema, values_schema
 from orchestrator.nlu.validate import requestable_flows
 from tests.trained import trained
 

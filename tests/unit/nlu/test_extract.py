@@ -13,17 +13,8 @@ from orchestrator.domain.locales import separators_of
 from orchestrator.nlu.system1.extract.answers import core_of, find_booleans, read_answer
 from orchestrator.nlu.system1.extract.dates import find_dates
 from orchestrator.nlu.system1.extract.gazetteer import Gazetteer
-from orchestrator.nlu.system1.extract.names import (
-    find_codes,
-    find_names,
-    find_patterns,
-    find_quotes,
-)
-from orchestrator.nlu.system1.extract.numbers import (
-    find_money,
-    find_numbers,
-    read_separators,
-)
+from orchestrator.nlu.system1.extract.names import find_codes, find_names, find_patterns, find_quotes
+from orchestrator.nlu.system1.extract.numbers import find_money, find_numbers, read_separators
 from orchestrator.nlu.system1.extract.times import find_times
 from orchestrator.nlu.text import Utterance, clean, tokenize
 from tests.unit.nlu.flights import TODAY, system1

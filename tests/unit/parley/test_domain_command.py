@@ -9,30 +9,33 @@ import pytest
 from parley.main import run
 
 
-def test_a_new_domain_is_in_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture
+def garden(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    """Return the folder of a new domain."""
     assert run(["domain", "new", "garden", "--into", str(tmp_path)]) == 0
-    assert "NAME" not in (tmp_path / "garden" / "domain.yaml").read_text()
     capsys.readouterr()
+    return tmp_path / "garden"
 
-    assert run(["domain", "check", str(tmp_path / "garden")]) == 0
+
+def test_a_new_domain_is_in_order(garden: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "NAME" not in (garden / "domain.yaml").read_text()
+    assert run(["domain", "check", str(garden)]) == 0
     printed = capsys.readouterr()
     assert "note_create" in printed.out
     assert "is valid" in printed.err
 
 
 def test_what_each_flow_may_do_is_shown_with_its_tags(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    garden: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """PX-3, PX-8: with the tags of all tools of a flow."""
-    run(["domain", "new", "garden", "--into", str(tmp_path)])
-    tools = tmp_path / "garden" / "tools.yaml"
+    tools = garden / "tools.yaml"
     text = tools.read_text()
     everything = "[accesses_private_data, receives_untrusted_input, communicates_externally]"
     assert "tags: [accesses_private_data]" in text
     tools.write_text(text.replace("[accesses_private_data]", everything, 1))
-    capsys.readouterr()
 
-    assert run(["domain", "check", str(tmp_path / "garden")]) == 0
+    assert run(["domain", "check", str(garden)]) == 0
 
     header, _, *rows = [line.strip() for line in capsys.readouterr().out.splitlines() if line.strip()]
     assert header.split()[0] == "flow"
@@ -46,15 +49,14 @@ def test_what_each_flow_may_do_is_shown_with_its_tags(
     assert "needed" not in listing
 
 
-def test_a_language_without_sentences_is_a_hint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run(["domain", "new", "garden", "--into", str(tmp_path)])
-    config = tmp_path / "garden" / "domain.yaml"
+def test_a_language_without_sentences_is_a_hint(garden: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = garden / "domain.yaml"
     hints: dict[str, list[str]] = {}
     for code in ("de", "fr"):
         config.write_text(f"language: {{default: {code}, supported: [{code}]}}\n")
         capsys.readouterr()
 
-        assert run(["domain", "check", str(tmp_path / "garden")]) == 0
+        assert run(["domain", "check", str(garden)]) == 0
 
         said = capsys.readouterr().err.splitlines()
         hints[code] = [line for line in said if "language.default" in line]
@@ -64,10 +66,8 @@ def test_a_language_without_sentences_is_a_hint(tmp_path: Path, capsys: pytest.C
     assert "'fr'" in hints["fr"][0]
 
 
-def test_what_is_seldom_meant_is_a_hint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_seldom_meant_is_a_hint(garden: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A time without a part of the day, a side effect without compensation, an output that no tool declares."""
-    run(["domain", "new", "garden", "--into", str(tmp_path)])
-    garden = tmp_path / "garden"
     for file, right, wrong in [
         ("ontology.yaml", "type: free_text", "type: time"),
         ("tools.yaml", "idempotent: true", "idempotent: false"),
@@ -75,7 +75,6 @@ def test_what_is_seldom_meant_is_a_hint(tmp_path: Path, capsys: pytest.CaptureFi
     ]:
         path = garden / file
         path.write_text(path.read_text().replace(right, wrong, 1))
-    capsys.readouterr()
 
     assert run(["domain", "check", str(garden)]) == 0
 
@@ -91,15 +90,13 @@ def test_what_is_seldom_meant_is_a_hint(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_a_template_that_fails_with_sample_values_is_a_mistake(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    garden: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The report has its line: a text cannot be divided, and a topic is a text."""
-    run(["domain", "new", "garden", "--into", str(tmp_path)])
-    template = tmp_path / "garden" / "templates" / "add_note.md.j2"
+    template = garden / "templates" / "add_note.md.j2"
     template.write_text("Noted.\n{% if slots.body %}\nHalf of it: {{ data.topic / 2 }}\n{% endif %}\n")
-    capsys.readouterr()
 
-    assert run(["domain", "check", str(tmp_path / "garden")]) == 1
+    assert run(["domain", "check", str(garden)]) == 1
 
     printed = capsys.readouterr()
     assert "templates/add_note.md.j2: line 3: fails with sample values (unsupported operand" in printed.out
@@ -107,11 +104,9 @@ def test_a_template_that_fails_with_sample_values_is_a_mistake(
 
 
 def test_a_name_that_the_sample_values_lack_is_a_hint(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    garden: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Including confirmations and rows of a result. An object without declared properties can have any name."""
-    run(["domain", "new", "garden", "--into", str(tmp_path)])
-    garden = tmp_path / "garden"
     (garden / "templates" / "add_note.confirm.md.j2").write_text("Note {{ shown.bodi }}?")
     rows = "{% for one in data.notes %}{{ one.anything }} {{ one.tags.first }}{% endfor %}"
     (garden / "templates" / "list_notes.md.j2").write_text(rows)
@@ -121,7 +116,6 @@ def test_a_name_that_the_sample_values_lack_is_a_hint(
             "items: {type: object}", "items: {type: object, properties: {tags: {type: object}}}"
         )
     )
-    capsys.readouterr()
 
     assert run(["domain", "check", str(garden)]) == 0
 
@@ -140,10 +134,9 @@ def test_the_shipped_templates_render(domain: str, capsys: pytest.CaptureFixture
 
 
 def test_every_mistake_is_named_on_a_line_of_its_own(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    garden: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run(["domain", "new", "garden", "--into", str(tmp_path)])
-    ontology = tmp_path / "garden" / "ontology.yaml"
+    ontology = garden / "ontology.yaml"
     text = ontology.read_text()
     for right, wrong in [
         ("type: free_text", "type: poem"),
@@ -155,9 +148,8 @@ def test_every_mistake_is_named_on_a_line_of_its_own(
         assert right in text
         text = text.replace(right, wrong)
     ontology.write_text(text)
-    capsys.readouterr()
 
-    assert run(["domain", "check", str(tmp_path / "garden")]) == 1
+    assert run(["domain", "check", str(garden)]) == 1
 
     printed = capsys.readouterr()
     lines = printed.out.splitlines()
@@ -166,7 +158,7 @@ def test_every_mistake_is_named_on_a_line_of_its_own(
     assert all(line.startswith("ontology.yaml") for line in lines)
     assert f"{len(lines)} mistakes" in printed.err
 
-    assert run(["chat", "--domain", str(tmp_path / "garden")]) == 1
+    assert run(["chat", "--domain", str(garden)]) == 1
     assert "parley domain check" in capsys.readouterr().err
 
 
@@ -185,18 +177,17 @@ def test_a_folder_that_exists_is_not_touched(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_a_domain_is_trained_ahead(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    garden: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """RT-21: processes need no training at startup if their image has the models."""
     monkeypatch.delenv("PARLEY_TRAINED_FOLDER", raising=False)
-    run(["domain", "new", "garden", "--into", str(tmp_path)])
-    assert run(["domain", "train", str(tmp_path / "garden")]) != 0
+    assert run(["domain", "train", str(garden)]) != 0
     assert "PARLEY_TRAINED_FOLDER" in capsys.readouterr().err
 
-    assert run(["domain", "train", str(tmp_path / "garden"), "--into", str(tmp_path / "trained")]) == 0
+    assert run(["domain", "train", str(garden), "--into", str(tmp_path / "trained")]) == 0
     made = sorted(path.name for path in (tmp_path / "trained").iterdir())
     assert len(made) == 1
 
     monkeypatch.setenv("PARLEY_TRAINED_FOLDER", str(tmp_path / "again"))
-    assert run(["domain", "train", str(tmp_path / "garden")]) == 0
+    assert run(["domain", "train", str(garden)]) == 0
     assert sorted(path.name for path in (tmp_path / "again").iterdir()) == made

@@ -44,7 +44,7 @@ def test_workers_use_the_threads_pool_and_are_only_ever_sent_sigterm() -> None:
         program for program in list_programs(make_plan(), STORES, FLOWER) if "worker" in program.command
     ]
     assert [command[command.index("-Q") + 1] for command in (worker.command for worker in workers)] == [
-        "turns,submissions,internal,urgent",
+        "turns,submissions,internal,urgent"
     ]
     for worker in workers:
         assert worker.command[worker.command.index("-P") + 1] == "threads"

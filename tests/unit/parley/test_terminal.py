@@ -21,13 +21,7 @@ YES_NO = [{"label": "Yes", "name": "confirm", "payload": {}}, {"label": "No", "n
 
 
 def make_turn(**parts: Any) -> dict[str, Any]:
-    base = {
-        "turn_id": "turn_1",
-        "status": "done",
-        "reply": "Hello.",
-        "flows": [],
-        "actions": [],
-    }
+    base = {"turn_id": "turn_1", "status": "done", "reply": "Hello.", "flows": [], "actions": []}
     frames = [parts.pop("frame")] if "frame" in parts else []
     return {**base, "interaction": {"kind": "none"}, "flags": {}, "frames": frames, **parts}
 

@@ -8,12 +8,7 @@ from typing import Any
 from orchestrator.dialogue.consent import grant
 from orchestrator.dialogue.records import PendingApproval
 from orchestrator.dialogue.specification import ToolUse
-from orchestrator.pex.calls.consent import (
-    bind,
-    drop_consent,
-    hold_for_approval,
-    version_policy,
-)
+from orchestrator.pex.calls.consent import bind, drop_consent, hold_for_approval, version_policy
 from orchestrator.pex.execution import Completed, Parked
 from orchestrator.tools.trifecta import Cause, find_cause
 from orchestrator.turns.approval import ApprovalStatus

@@ -22,10 +22,7 @@ ALLOWED_IMPORTS = tuple(DEFAULTS["guardrails"]["allowed_imports"])
 
 FOLDER = Path(__file__).with_name("hostile")
 
-ENTITIES = {
-    "sales": ["id", "day", "region", "amount", "customer id"],
-    "customers": ["id", "name", "city"],
-}
+ENTITIES = {"sales": ["id", "day", "region", "amount", "customer id"], "customers": ["id", "name", "city"]}
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,7 @@ from orchestrator.domain.guarding import Language, Statement
 from orchestrator.tools.guardrails.apply import apply_guardrails
 from orchestrator.tools.guardrails.extraction import extract_code
 from orchestrator.tools.guardrails.sql import rename_in_sql
-from orchestrator.tools.guardrails.verdict import (
-    ApprovedCode,
-    Category,
-    RejectedCode,
-)
+from orchestrator.tools.guardrails.verdict import ApprovedCode, Category, RejectedCode
 from tests.cases import for_each
 from tests.unit.tools.guardrail_samples import (
     ALLOWED_IMPORTS,

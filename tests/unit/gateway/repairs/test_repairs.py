@@ -59,10 +59,7 @@ async def epoch_of(site: Site) -> int:
         ({"kind": "hand_back"}, "No operator has taken over"),
         ({"kind": "release"}, "No turn is running"),
         ({"kind": "retry", "turn": "turn_gone"}, "Turn turn_gone is not queued or quarantined"),
-        (
-            {"kind": "give_up", "turn": "turn_gone"},
-            "Turn turn_gone is not queued or quarantined",
-        ),
+        ({"kind": "give_up", "turn": "turn_gone"}, "Turn turn_gone is not queued or quarantined"),
     ],
 )
 async def test_what_does_not_fit_is_refused_and_changes_nothing(wanted: Any, why: str) -> None:
@@ -316,16 +313,7 @@ def test_the_command_has_words_for_every_repair() -> None:
     given = {"flow": "f", "fingerprint": "p", "text": "t", "turn": "n"}
     read = [read_change([name, *(given[word] for word in words)]) for name, words in FORMS.items()]
     assert {one["kind"] for one in read} == {
-        *(
-            "drop",
-            "mark",
-            "take_over",
-            "say",
-            "hand_back",
-            "release",
-            "retry",
-            "give_up",
-        )
+        *("drop", "mark", "take_over", "say", "hand_back", "release", "retry", "give_up")
     }
     for wrong in (["drop"], ["repaint"], ["drop", "f", "s"]):
         with pytest.raises(InvalidInput):

@@ -16,11 +16,7 @@ from parley.simulator import Conversation, Simulator
 from parley.testing.inbox import MemoryInbox
 from tests.trained import trained
 
-SAID = (
-    "Book a flight from Oslo to Madrid tomorrow",
-    {"name": "confirm"},
-    "what did I book?",
-)
+SAID = ("Book a flight from Oslo to Madrid tomorrow", {"name": "confirm"}, "what did I book?")
 
 
 async def converse(*more: str) -> list[JsonObject]:
@@ -82,10 +78,7 @@ async def test_a_name_or_a_price_that_an_answer_tells_is_no_reference() -> None:
     turns = await converse()
     turns[0]["frame"] = {"data": {"airline": "Norwegian", "price": 12500}}
     held = {"airline": "Norwegian", "most": "12500"}
-    turns[2] |= {
-        "text": "with Norwegian, for 12500",
-        "flows": [{"dact": "search_flights", "slots": held}],
-    }
+    turns[2] |= {"text": "with Norwegian, for 12500", "flows": [{"dact": "search_flights", "slots": held}]}
     case = make_case(turns, turns[2]["turn_id"], say_of(turns[2], rating="up"))
 
     assert case is not None

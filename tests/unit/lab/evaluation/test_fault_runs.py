@@ -29,12 +29,7 @@ EVERY_FAULT = 100
 """Number of cases in which each kind of fault occurs."""
 OF_ONE, OF_ONE_LONG = 12, 55
 """Number of cases per conversation. It finds most bugs, and the long form finds all, with some combined faults."""
-OF_THE_OUTSIDE = (
-    FaultKind.WORKER_DEATH,
-    FaultKind.OTHER_WORKER,
-    FaultKind.TIME_OUT,
-    FaultKind.LOST_ANSWER,
-)
+OF_THE_OUTSIDE = (FaultKind.WORKER_DEATH, FaultKind.OTHER_WORKER, FaultKind.TIME_OUT, FaultKind.LOST_ANSWER)
 """Faults that reveal problems in tools and policies."""
 
 
