@@ -45,9 +45,9 @@ class RunCanvas:
     async def send_share(self, share: LostShare) -> None:
         """Resend the task that executes a share of a run's items. Raises Unavailable."""
         await sending(
-            lambda: self._items(share.run_id, share.flow, share.urgency, share.task_id).apply_async(
-                retry=False
-            )
+            lambda: self._signature(
+                RUN_ITEMS, share.run_id, share.flow, share.urgency, share.task_id
+            ).apply_async(retry=False)
         )
 
     async def store_end(self, run: Unrun) -> None:
@@ -64,7 +64,8 @@ class RunCanvas:
         `request`: the request of the run's task.
         """
         header = [
-            self._items(run_id, flow, urgency, f"{request.id}.items.{number}") for number in range(count)
+            self._signature(RUN_ITEMS, run_id, flow, urgency, f"{request.id}.items.{number}")
+            for number in range(count)
         ]
         body = self._again(request, run_id, flow, urgency)
         return chord(header, body, app=self._app)
@@ -101,17 +102,13 @@ class RunCanvas:
     def _node(self, node: GraphNode, root: str | None) -> Any:
         known = {"parent_id": node.parent, "root_id": root}
         options = {name: value for name, value in known.items() if value is not None}
-        return self._run(node.run_id, node.flow, node.urgency, node.task_id).set(**options)
-
-    def _run(self, run_id: str, flow: str, urgency: Urgency, task_id: str) -> Any:
-        return self._signature(RUN_FLOW, run_id, flow, urgency, task_id)
+        run = self._signature(RUN_FLOW, node.run_id, node.flow, node.urgency, node.task_id)
+        return run.set(**options)
 
     def _again(self, request: Any, run_id: str, flow: str, urgency: Urgency) -> Any:
         """Return the run's task again, with the same parent. Celery's default parent is the sending task."""
-        return self._run(run_id, flow, urgency, request.id).set(parent_id=request.parent_id, keeps_place=True)
-
-    def _items(self, run_id: str, flow: str, urgency: Urgency, task_id: str) -> Any:
-        return self._signature(RUN_ITEMS, run_id, flow, urgency, task_id)
+        run = self._signature(RUN_FLOW, run_id, flow, urgency, request.id)
+        return run.set(parent_id=request.parent_id, keeps_place=True)
 
     def _signature(self, name: str, run_id: str, flow: str, urgency: Urgency, task_id: str) -> Any:
         options = run_options(run_id, flow, urgency, name)

@@ -21,7 +21,7 @@ from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.runs.work import PostgresRunWork
 from orchestrator.errors import ConfigurationError, NotFound, Unavailable
 from orchestrator.ports.runs.records import Hint, NewRun, Started
-from orchestrator.ports.runs.status import ENDED, ItemStatus, Phase, RedoStatus, RunStatus
+from orchestrator.ports.runs.status import ENDED, ItemStatus, Phase, RedoStatus, RunStatus, Urgency
 from orchestrator.ports.runs.work import (
     ClaimedItem,
     Deferred,
@@ -31,7 +31,6 @@ from orchestrator.ports.runs.work import (
     RunClaim,
     RunEnd,
     RunFacts,
-    RunState,
 )
 from orchestrator.ports.turns import LiveEvents
 from orchestrator.telemetry import get_logger
@@ -227,7 +226,7 @@ class RunExecutor:
         if self._stopping:
             return Later(DEFERRED_FOR_S)
         if state.phase is Phase.ITEMS:
-            return await self._find_items(run_id, state)
+            return await self._do_items(run_id, state.urgency, state.holders or 1)
         if state.waits_s > WAITED_FOR_S:
             return Later(state.waits_s)
         if state.waits_s > 0:
@@ -235,13 +234,13 @@ class RunExecutor:
             return None
         return Later(DEFERRED_FOR_S)
 
-    async def _find_items(self, run_id: str, state: RunState) -> Outcome | None:
+    async def _do_items(self, run_id: str, urgency: Urgency, holders: int) -> InShares | Later | None:
         """Execute the items here, or return `InShares` if several tasks can share them.
 
         Return None if the run can continue in this process.
         """
-        if state.holders is not None and state.holders > 1:
-            return InShares(run_id, state.urgency, state.holders)
+        if holders > 1:
+            return InShares(run_id, urgency, holders)
         done = await self._items(run_id, None)
         return done if isinstance(done, Later) else None
 
@@ -296,18 +295,11 @@ class RunExecutor:
     async def _begin_items(
         self, claim: RunClaim, context: RunContext, inputs: tuple[Json, ...]
     ) -> InShares | Later | None:
-        """Store the items. Execute them here, or return `InShares` if several tasks can share them.
-
-        Return None if the run can continue in this process.
-        """
+        """Store the items, then return the result of `_do_items`."""
         facts, options = claim.facts, context.options
         if not await self._work.begin_items(claim, inputs, options.to_json(), context.data):
             raise Fenced
-        holders = min(options.concurrency, len(inputs))
-        if holders > 1:
-            return InShares(facts.run_id, facts.urgency, holders)
-        done = await self._items(facts.run_id, None)
-        return done if isinstance(done, Later) else None
+        return await self._do_items(facts.run_id, facts.urgency, min(options.concurrency, len(inputs)))
 
     async def _finish(
         self, claim: RunClaim, end: RunEnd, carried: frozenset[str], root: str | None
