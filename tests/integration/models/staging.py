@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
-from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.models.breaker import BreakerPolicy
-from orchestrator.nlu.system1 import System1
 from orchestrator.telemetry import Signal, SignalType
 from parley.simulator import Simulator
 from parley.testing.scripted_model import (
@@ -20,12 +17,7 @@ from parley.testing.scripted_model import (
     ScriptedModel,
 )
 from tests.conversation import scripted
-
-
-@cache
-def travel() -> tuple[LoadedDomain, System1]:
-    loaded = load_domain("travel")
-    return loaded, System1.for_domain(loaded.domain)
+from tests.trained import trained
 
 
 @dataclass
@@ -43,7 +35,7 @@ class Stage:
 
 @asynccontextmanager
 async def staged(script: Script, **sections: Any) -> AsyncIterator[Stage]:
-    loaded, system1 = travel()
+    loaded, system1 = trained("travel")
     calls: list[Signal] = []
     breaker = BreakerPolicy(threshold=2, cooling_s=60)
     async with scripted(script, breaker=breaker, record=calls.append) as (model, pool):

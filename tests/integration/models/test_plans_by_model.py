@@ -8,14 +8,10 @@ import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
-from orchestrator.nlu.system1 import System1
 from orchestrator.types import DEFAULT_TENANT, JsonObject
 from parley.simulator import Conversation, Simulator
 from parley.testing.scripted_model import (
@@ -31,8 +27,8 @@ from parley.testing.scripted_model import (
 from tests.cases import for_each
 from tests.contract.in_memory.sessions import MemorySessions
 from tests.conversation import scripted
+from tests.trained import trained
 
-DESK = Path(__file__).resolve().parents[2] / "transcripts" / "domains" / "desk"
 REQUEST = "organise the work for the audit"
 KEEP = Answer(json={"decision": "keep"})
 MET = Answer(json={"complete": True, "missing": [], "summary": "The audit can come."})
@@ -45,12 +41,6 @@ OTHER_COUNTER = {
 TONER = {"dact": "order_toner", "slots": {"printer": "Printer Two"}, "purpose": "order toner"}
 DISK = {"dact": "wipe_disk", "slots": {"printer": "Printer One"}, "purpose": "wipe the disk"}
 QUEUE = {"dact": "check_queue", "purpose": "look at the queue"}
-
-
-@cache
-def desk() -> tuple[LoadedDomain, System1]:
-    loaded = load_domain(DESK)
-    return loaded, System1.for_domain(loaded.domain)
 
 
 @dataclass
@@ -74,7 +64,7 @@ async def talking(
     plans: JsonObject | None = None, **replies: Reply | tuple[Reply, ...]
 ) -> AsyncIterator[Talk]:
     """Start a conversation in the desk domain, with scripted answers by prompt."""
-    loaded, system1 = desk()
+    loaded, system1 = trained("desk")
     rules = [
         Rule(prompt=prompt, replies=reply if isinstance(reply, tuple) else (reply,))
         for prompt, reply in replies.items()

@@ -13,7 +13,8 @@ from parley.testing.scripted_model import Answer, Fail
 from tests.cases import for_each
 from tests.configuration import default_config
 from tests.integration.modelled import TAPAS, script_of, understood
-from tests.integration.models.staging import rules, staged, travel
+from tests.integration.models.staging import rules, staged
+from tests.trained import trained
 
 SYSTEM2 = {"nlu": {"mode": "system2"}}
 PRICES = {"scripted": {"prompt": 1.0, "completion": 1.0}}
@@ -21,7 +22,7 @@ LOST = ("Book a flight", "hm", "hm er")
 
 
 def simulated(**sections: Any) -> Simulator:
-    loaded, system1 = travel()
+    loaded, system1 = trained("travel")
     return Simulator.of(loaded, sections=sections, system1=system1)
 
 
@@ -137,7 +138,7 @@ async def test_only_supported_languages_are_understood() -> None:
 async def test_what_is_less_likely_than_the_settings_say_is_not_begun(
     likely: float, begun: list[str]
 ) -> None:
-    simulator = Simulator.of(travel()[0], sections={"thresholds": {"likely": likely}})
+    simulator = Simulator.of(trained("travel")[0], sections={"thresholds": {"likely": likely}})
     turn = await simulator.converse().say("Book a flight")
     assert [flow["dact"] for flow in turn["flows"]] == begun
 

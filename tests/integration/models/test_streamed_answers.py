@@ -17,7 +17,7 @@ from parley.testing.inbox import MemoryInbox
 from parley.testing.lane import MemoryLane
 from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 from tests.conversation import scripted
-from tests.integration.models.staging import travel
+from tests.trained import trained
 
 ALWAYS = 1
 """A threshold that every answer exceeds."""
@@ -71,7 +71,7 @@ class Stage:
 
 @asynccontextmanager
 async def staged(reply: Any, *, threshold: int = ALWAYS):
-    loaded, system1 = travel()
+    loaded, system1 = trained("travel")
     script = Script(rules=(Rule(prompt="res_naturalize", replies=(reply,)),))
     sections = {
         "generation": {"naturalize": "auto", "fewest_words": 0},

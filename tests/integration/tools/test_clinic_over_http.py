@@ -86,12 +86,13 @@ def folder(clinic: Clinic, tmp_path: Path) -> Iterator[Path]:
 async def open_simulator(folder: Path, *, with_model: bool) -> AsyncIterator[Simulator]:
     """Open the assistant. Its model answers like System 1, in the form of the model protocol."""
     loaded = load_domain(folder)
-    author = Author(System1.for_domain(loaded.domain))
+    system1 = System1.for_domain(loaded.domain)
+    author = Author(system1)
     async with scripted(author.script()) as (_, pool):
         if with_model:
             simulator = Simulator.of(loaded, system1=author, models=pool, sections=SYSTEM2)
         else:
-            simulator = Simulator.of(loaded, system1=System1.for_domain(loaded.domain))
+            simulator = Simulator.of(loaded, system1=system1)
         try:
             yield simulator
         finally:

@@ -20,7 +20,7 @@ from parley.simulator import Simulator
 from parley.testing.scripted_model import Fail, Rule, Script, ScriptedModel
 from tests.contract.factories import submission
 from tests.integration.modelled import TAPAS
-from tests.integration.models.staging import travel
+from tests.trained import trained
 
 WHO = "SELECT pg_backend_pid()::text || pg_sleep(0.3)::text AS pid"
 
@@ -83,7 +83,7 @@ async def test_what_the_first_model_fails_at_the_fallback_of_the_environment_doe
     with ScriptedModel(Script(rules=(Rule(replies=(Fail(500),)),))) as model:
         settings = Settings(**addresses, **models, OPENAI_BASE_URL=model.base_url, OPENAI_API_KEY="none")
         async with open_ports(settings) as ports:
-            loaded, system1 = travel()
+            loaded, system1 = trained("travel")
             talk = Simulator.of(
                 loaded, sections={"nlu": {"mode": "system2"}}, models=ports.models, system1=system1
             )
