@@ -1,23 +1,27 @@
 """Scratchpads in Redis, changed atomically by Lua scripts.
 
 Writes go to the PostgreSQL archive first. If Redis loses a scratchpad, the next use restores it from the
-archive (RT-14).
+archive (RT-14). Concurrent writes to several scratchpads share one SQL statement.
 """
 
 from collections.abc import Awaitable, Callable
+from itertools import chain
 from typing import Any
 
 import orjson
 from redis.asyncio import Redis
 
-from orchestrator.adapters.postgres.memory.scratchpad import PostgresScratchpadArchive
-from orchestrator.adapters.redis.client import read_script, translated
-from orchestrator.errors import Unavailable
+from orchestrator.adapters.postgres.memory.scratchpad import OwnedEntry, PostgresScratchpadArchive
+from orchestrator.adapters.redis.client import Gathered, read_script, translated
+from orchestrator.errors import NotFound, Unavailable
 from orchestrator.ports.memory.scratchpad import CAPACITY, Entry, EntryKind, new_entry_id
 from orchestrator.types import SessionId, TenantId
 
 PREFIX = "parley:scratchpad:"
 KEEP_S = 7 * 24 * 3600
+
+_Name = tuple[TenantId, SessionId, str]
+"""An entry's tenant, session and ID."""
 
 
 class RedisScratchpad:
@@ -31,6 +35,8 @@ class RedisScratchpad:
         self._redis: Any = redis
         self._archive = archive
         self._keep_s = keep_s
+        self._saves = Gathered[tuple[OwnedEntry, ...], None](self._save_all)
+        self._removals = Gathered[tuple[_Name, ...], None](self._remove_all)
         self._put = redis.register_script(read_script("scratchpad_put"))
         self._read = redis.register_script(read_script("scratchpad_read"))
         self._remove = redis.register_script(read_script("scratchpad_remove"))
@@ -44,13 +50,13 @@ class RedisScratchpad:
         operation: str | None = None,
     ) -> list[str]:
         named = tuple(_named(entry, operation, place) for place, entry in enumerate(entries))
-        await self._archive.save(tenant_id, session_id, named)
+        await self._save(tuple(OwnedEntry(tenant_id, session_id, entry) for entry in named))
         gone = await self._whole(
             tenant_id, session_id, lambda: self._write(tenant_id, session_id, named, operation or "")
         )
         evicted = [entry_id.decode() for entry_id in gone]
         if evicted:
-            await self._archive.remove(tenant_id, session_id, evicted)
+            await self._removals.add(tuple((tenant_id, session_id, entry_id) for entry_id in evicted))
         return evicted
 
     async def read(
@@ -71,13 +77,27 @@ class RedisScratchpad:
     async def remove(self, tenant_id: TenantId, session_id: SessionId, entry_ids: tuple[str, ...]) -> int:
         if not entry_ids:
             return 0
-        await self._archive.remove(tenant_id, session_id, entry_ids)
+        await self._removals.add(tuple((tenant_id, session_id, entry_id) for entry_id in entry_ids))
         entries, used, _, _ = _keys(tenant_id, session_id)
         return await _answer(self._remove(keys=[entries, used], args=list(entry_ids)))
 
     async def forget(self, tenant_id: TenantId, session_id: SessionId) -> None:
         await self._archive.forget(tenant_id, session_id)
         await _answer(self._redis.delete(*_keys(tenant_id, session_id)))
+
+    async def _save(self, owned: tuple[OwnedEntry, ...]) -> None:
+        try:
+            await self._saves.add(owned)
+        except (
+            NotFound
+        ):  # the missing session may belong to another caller's batch, so save this batch separately
+            await self._archive.save(owned)
+
+    async def _save_all(self, several: list[tuple[OwnedEntry, ...]]) -> None:
+        await self._archive.save(chain.from_iterable(several))
+
+    async def _remove_all(self, several: list[tuple[_Name, ...]]) -> None:
+        await self._archive.remove([*chain.from_iterable(several)])
 
     async def _whole(
         self, tenant_id: TenantId, session_id: SessionId, act: Callable[[], Awaitable[Any]]

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 from redis.asyncio import Redis
 
-from orchestrator.adapters.postgres.memory.scratchpad import PostgresScratchpadArchive
+from orchestrator.adapters.postgres.memory.scratchpad import OwnedEntry, PostgresScratchpadArchive
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.sessions import PostgresSessions
@@ -53,8 +53,8 @@ async def test_the_copies_of_many_sessions_are_read_at_once(database_url: str, s
         archive = PostgresScratchpadArchive(database)
         empty = (await PostgresSessions(database).create(DEFAULT_TENANT, "travel")).session_id
         for number in range(3):
-            kept = tuple(entry("kept", entry_id=f"{number} {one}") for one in range(CAPACITY // 2))
-            await archive.save(DEFAULT_TENANT, session, kept)
+            kept = [entry("kept", entry_id=f"{number} {one}") for one in range(CAPACITY // 2)]
+            await archive.save(OwnedEntry(DEFAULT_TENANT, session, one) for one in kept)
         found = await archive.load_all([session, empty])
 
         alone = await archive.load(DEFAULT_TENANT, session)

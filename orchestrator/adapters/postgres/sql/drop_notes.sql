@@ -1,5 +1,8 @@
--- Delete entries of a session's scratchpad (RT-13).
+-- Delete scratchpad entries (RT-13).
 --
--- Arguments: session_id, tenant_id, entry_ids (array)
+-- Arguments: session_ids, tenant_ids, entry_ids (arrays of equal length)
 DELETE FROM scratchpad_entries
-WHERE session_id = %(session_id)s AND tenant_id = %(tenant_id)s AND entry_id = ANY(%(entry_ids)s)
+USING unnest(%(session_ids)s::text[], %(tenant_ids)s::text[], %(entry_ids)s::text[]) AS gone (session_id, tenant_id, entry_id)
+WHERE scratchpad_entries.session_id = gone.session_id AND scratchpad_entries.entry_id = gone.entry_id
+  AND scratchpad_entries.tenant_id = gone.tenant_id
+RETURNING scratchpad_entries.entry_id
