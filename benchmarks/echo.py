@@ -28,7 +28,7 @@ class EchoAgent:
     async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
         if self._wait_s:  # simulates a model, so that session lanes limit throughput instead of the CPU
             await asyncio.sleep(self._wait_s)
-        state = orjson.loads(lease.state or self._first)
+        state = orjson.loads(lease.present_state or self._first)
         text = work.input.text or ""
         reply = advance(state, text)
         said, moved = state["messages"][-2:], state["stack"][-1:]

@@ -63,7 +63,7 @@ def commit_without_effects(lease: Lease, cause: StopCause, word: WordFor) -> Tur
     said = (Utterance("user", work.input.form, work.input.text),) if work.input.text else ()
     commit = TurnCommit(
         status=status,
-        state=lease.state or FRESH_STATE,
+        state=lease.present_state or FRESH_STATE,
         diff=NO_CHANGE,
         snapshot=False,
         result={"reply": reply},

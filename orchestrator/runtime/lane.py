@@ -248,7 +248,7 @@ class LaneRunner:
             await self._live.publish(lease.session_id, committed.events)
         if committed.next is None:
             return None
-        following = replace(lease, epoch=committed.epoch, state=commit.state, work=committed.next)
+        following = replace(lease, epoch=committed.epoch, state=commit.state, patches=(), work=committed.next)
         if self._draining:
             await self._hand_back(following)
             return None

@@ -1,6 +1,8 @@
 from dataclasses import dataclass
 
-from orchestrator.dialogue.storage.serialization import Outline
+import orjson
+
+from orchestrator.dialogue.storage.serialization import Outline, rebuild
 from orchestrator.turns.approval import ApprovalRecord, ClosedApproval
 from orchestrator.turns.event import Event
 from orchestrator.turns.plan import PlanRecord, PlanRevision
@@ -55,8 +57,9 @@ class Lease:
     """A claimed session lane: the right to commit while `token` and `epoch` are current (RT-2, RT-3).
 
     Args:
-        state: the serialized working state, or None for a new session.
+        state: the serialized working state before `patches`, or None for a new session.
         root: the root of the fork tree, or None if the session isn't a fork.
+        patches: changes that lead from `state` to the current working state.
     """
 
     session_id: SessionId
@@ -68,6 +71,14 @@ class Lease:
     state: bytes | None
     work: Work
     root: SessionId | None = None
+    patches: tuple[JsonObject, ...] = ()
+
+    @property
+    def present_state(self) -> bytes | None:
+        """Return the working state with all patches applied, or None for a new session."""
+        if self.state is None or not self.patches:
+            return self.state
+        return orjson.dumps(rebuild(orjson.loads(self.state), self.patches))
 
 
 AGENT = "agent"
@@ -123,7 +134,7 @@ class TurnCommit:
 
     Args:
         state: the full working state.
-        diff: the change from the previous state.
+        diff: the change from the previous state. Stores may keep only this change.
         snapshot: True if the history also stores the full state.
         approvals: approvals requested in this turn.
         signals: predictions, checks, calls and recoveries during the turn, for evaluation (CO-6).

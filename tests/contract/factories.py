@@ -56,7 +56,7 @@ async def take_turn(inbox: Inbox, lane: Lane, tenant: TenantId, session_id: Sess
     await inbox.submit(submission(tenant, session_id))
     lease = await lane.claim(session_id)
     assert lease is not None
-    before = orjson.loads(lease.state or b"{}")
+    before = orjson.loads(lease.present_state or b"{}")
     await lane.commit(lease, commit_for(lease, before=before, after={**before, "turn": lease.epoch}))
 
 

@@ -60,7 +60,7 @@ async def test_a_state_that_changes_little_is_whole_for_whoever_takes_the_sessio
         lane = lanes[number // 4 % 2 if number < 16 else number % 2]
         lease = await lane.claim(session)
         assert lease is not None
-        assert orjson.loads(lease.state or b"{}") == state
+        assert orjson.loads(lease.present_state or b"{}") == state
         before, state = state, {"told": "words " * 100, "turn": number, "list": [*range(number, number + 9)]}
         await lane.commit(lease, commit_for(lease, before=before, after=state))
         assert (await ports.sessions.get(tenant, session)).state == state
@@ -68,7 +68,7 @@ async def test_a_state_that_changes_little_is_whole_for_whoever_takes_the_sessio
     await ports.inbox.submit(submission(tenant, session, "go on"))
     lease = await lanes[0].claim(session)
     assert lease is not None
-    assert orjson.loads(lease.state or b"")["turn"] == 2
+    assert orjson.loads(lease.present_state or b"")["turn"] == 2
 
 
 async def test_facts_are_kept(ports: Ports, tenant: TenantId) -> None:
@@ -150,7 +150,7 @@ async def test_stepping_back_is_a_new_epoch(ports: Ports, tenant: TenantId) -> N
     lease = await (await ports.make_lane()).claim(session)
     assert lease is not None
     assert lease.epoch == 5
-    assert orjson.loads(lease.state or b"") == STATES[1]
+    assert orjson.loads(lease.present_state or b"") == STATES[1]
     with pytest.raises(NotFound):
         await ports.sessions.rollback(TenantId("other"), session, Epoch(1))
 
@@ -222,7 +222,7 @@ async def test_a_branch_goes_on_from_an_epoch(ports: Ports, tenant: TenantId) ->
     lane = await ports.make_lane()
     lease = await lane.claim(branch.session_id)
     assert lease is not None
-    assert (lease.epoch, lease.work.seq, orjson.loads(lease.state or b"")) == (3, 3, first)
+    assert (lease.epoch, lease.work.seq, orjson.loads(lease.present_state or b"")) == (3, 3, first)
     await lane.commit(lease, commit_for(lease, before=first, after={**first, "on": True}))
     assert len(await ports.sessions.history(tenant, branch.session_id)) == 6
     assert len(await ports.sessions.history(tenant, session)) == 8

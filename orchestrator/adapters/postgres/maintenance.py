@@ -9,7 +9,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import parse, run_named, statement
+from orchestrator.adapters.postgres.states import DIFFS
 from orchestrator.adapters.postgres.tables import NOW, lanes, record_of, seconds, sessions, states
+from orchestrator.dialogue.storage.serialization import rebuild
 from orchestrator.memory.user_memory import SESSION_OWNER, owner_of
 from orchestrator.ports.maintenance import SessionRows, SessionState
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
@@ -38,7 +40,7 @@ class PostgresMaintenance:
         Default: all sessions.
         """
         query = (
-            select(sessions.c.tenant_id, sessions.c.session_id, states.c.epoch, states.c.body.label("state"))
+            select(sessions.c.tenant_id, sessions.c.session_id, states.c.epoch, states.c.body, DIFFS)
             .join(lanes, lanes.c.session_id == sessions.c.session_id)
             .join(states, states.c.session_id == sessions.c.session_id)
             .where(
@@ -51,7 +53,10 @@ class PostgresMaintenance:
             .order_by(sessions.c.session_id)
             .limit(limit)
         )
-        return [record_of(SessionState, row) for row in await self._database.read_all(query)]
+        return [
+            record_of(SessionState, row, state=rebuild(row.body, row.diffs))
+            for row in await self._database.read_all(query)
+        ]
 
     async def broken(
         self, *, quiet_for_s: float, after: str = "", limit: int = 500, among: list[str] | None = None

@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from orchestrator.adapters.postgres.lane_lock import append_event, free_lane, require_lane
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import run_named
+from orchestrator.adapters.postgres.states import DIFFS, fold
 from orchestrator.adapters.postgres.tables import (
     NOW,
     lanes,
@@ -89,11 +90,12 @@ class PostgresSessions:
     async def get(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord:
         query = (
             _joined()
-            .add_columns(states.c.body.label("state"), _TITLE)
+            .add_columns(states.c.body, DIFFS, _TITLE)
             .outerjoin(states, states.c.session_id == sessions.c.session_id)
             .where(sessions.c.session_id == session_id, sessions.c.tenant_id == tenant_id)
         )
-        return record_of(SessionRecord, required(await self._database.read_one(query), "session", session_id))
+        row = required(await self._database.read_one(query), "session", session_id)
+        return record_of(SessionRecord, row, state=None if row.body is None else rebuild(row.body, row.diffs))
 
     async def list(
         self, tenant_id: TenantId, *, user_id: UserId | None = None, limit: int = 100
@@ -205,7 +207,9 @@ class PostgresSessions:
             await connection.execute(
                 update(states)
                 .where(states.c.session_id == session_id)
-                .values(epoch=lane.epoch + 1, body=wanted, **asdict(outline_of(wanted)))
+                .values(
+                    epoch=lane.epoch + 1, base_epoch=lane.epoch + 1, body=wanted, **asdict(outline_of(wanted))
+                )
             )
             await connection.execute(
                 insert(state_history).values(
@@ -320,13 +324,14 @@ def _joined() -> Select[*tuple[Any, ...]]:
 
 async def _make_checkpoint(connection: AsyncConnection, session_id: SessionId, epoch: Epoch) -> None:
     """Store a snapshot at this epoch, so that the session can be restored without diffs (CO-1)."""
+    state = await fold(connection, session_id)
     kept = state_history.c
-    state = select(states.c.body).where(states.c.session_id == session_id).scalar_subquery()
-    await connection.execute(
-        update(state_history)
-        .where(kept.session_id == session_id, kept.epoch == epoch, kept.snapshot.is_(None))
-        .values(snapshot=state)
-    )
+    if state is not None:
+        await connection.execute(
+            update(state_history)
+            .where(kept.session_id == session_id, kept.epoch == epoch, kept.snapshot.is_(None))
+            .values(snapshot=state)
+        )
 
 
 async def _rebuild(

@@ -14,6 +14,7 @@ from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import Label
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.storage.serialization import rebuild
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.domain.locales import ENGLISH, forms_for, forms_in_use
 from orchestrator.errors import Unavailable
@@ -217,6 +218,7 @@ def _make_call(lease: Lease, work: Work, journal: Journal, began: float) -> Call
 
 def decode(lease: Lease, modules: Modules) -> tuple[DialogueState, JsonObject]:
     """Return the decoded state of a lease, and its stored form."""
-    raw = lease.state
-    stored: JsonObject = {} if raw is None or raw in FRESH else orjson.loads(raw)
+    raw, stored = lease.state, JsonObject()
+    if raw is not None and (raw not in FRESH or lease.patches):
+        stored = rebuild(orjson.loads(raw), lease.patches)
     return open_state(stored, lease.session_id, modules.domain.flows, Epoch(lease.epoch + 1)), stored

@@ -8,6 +8,8 @@ from typing import Any
 
 from lab.soak import checks
 from lab.soak.checks import ANSWERED, StoredTurn
+from orchestrator.adapters.postgres.statements import parse, source
+from orchestrator.dialogue.storage.serialization import rebuild
 from tests.integration.chaos.processes.counting import EMPTY, fold
 
 
@@ -32,7 +34,8 @@ def read_history(database_url: str, accepted: set[str]) -> History:
         sessions = checks.read_history(connection)
         results = connection.execute("SELECT turn_id, result FROM turns")
         counts = {turn: None if body is None else body.get("count") for turn, body in results}
-        states = dict(connection.execute("SELECT session_id, body FROM states").fetchall())
+        rows = connection.execute(parse(f"SELECT session_id, body, {source('parts/diffs')} FROM states").text)
+        states = {session: rebuild(body, diffs) for session, body, diffs in rows}
         effects: Counter[str] = Counter()
         if connection.execute("SELECT to_regclass('counted_effects')").fetchone() != (None,):
             effects.update(turn for (turn,) in connection.execute("SELECT turn_id FROM counted_effects"))

@@ -162,9 +162,9 @@ async def test_a_worker_forgets_what_it_remembers_of_a_session(
     lease = await house.lane.claim(session_id)
 
     assert lease is not None
-    assert lease.state is not None
-    assert b"Nothing yet." in lease.state
-    assert b"elvet" not in lease.state
+    assert lease.present_state is not None
+    assert b"Nothing yet." in lease.present_state
+    assert b"elvet" not in lease.present_state
 
 
 async def test_who_waits_for_a_session_meanwhile_takes_it_up_without_them(
@@ -187,8 +187,8 @@ async def test_who_waits_for_a_session_meanwhile_takes_it_up_without_them(
     lease = await claiming
 
     assert lease is not None
-    assert lease.state is not None
-    assert b"elvet" not in lease.state
+    assert lease.present_state is not None
+    assert b"elvet" not in lease.present_state
 
 
 async def wait_for_locks(house: House, count: int) -> None:
@@ -206,8 +206,8 @@ async def test_a_worker_that_was_overtaken_brings_nothing_back(house: House, ann
     await house.ports.stores.inbox.submit(submission(DEFAULT_TENANT, session_id))
     lease = await house.lane.claim(session_id)
     assert lease is not None
-    assert lease.state is not None
-    late = commit_for(lease, after=orjson.loads(lease.state))
+    assert lease.present_state is not None
+    late = commit_for(lease, after=orjson.loads(lease.present_state))
     await house.execute(
         "UPDATE lanes SET lease_until = now() - interval '1 s' WHERE session_id = %s", session_id
     )

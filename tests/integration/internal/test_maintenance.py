@@ -273,6 +273,7 @@ async def test_pruned_histories_keep_their_newest_epochs_readable(house: House) 
     await house.execute(
         "UPDATE state_history SET snapshot = %s WHERE session_id = %s AND epoch = 4", body, session_id
     )
+    await house.execute("UPDATE states SET base_epoch = 4, body = %s WHERE session_id = %s", body, session_id)
     house.config["prune_archive"] = {"keep_epochs": 2}
     await house.run("prune_archive")
 

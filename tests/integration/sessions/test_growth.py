@@ -148,5 +148,5 @@ async def _run(stage: Stage, session: SessionId) -> None:
     while lease is not None:
         commit = commit_for(lease, outbox=(OutboxEntry("notes", {}),))
         done = await lane.commit(lease, commit)
-        following = done.next
-        lease = following and replace(lease, epoch=done.epoch, state=commit.state, work=following)
+        after = {"epoch": done.epoch, "state": commit.state, "patches": ()}
+        lease = replace(lease, work=done.next, **after) if done.next else None

@@ -9,7 +9,6 @@ from orchestrator.adapters.postgres.events import write_events
 from orchestrator.adapters.postgres.lanes.claim_repair import find_commit
 from orchestrator.adapters.postgres.pool import Database, dump_json
 from orchestrator.adapters.postgres.statements import statement
-from orchestrator.dialogue.storage.serialization import Outline
 from orchestrator.errors import Unavailable
 from orchestrator.telemetry import get_logger
 from orchestrator.turns.event import Event
@@ -60,7 +59,7 @@ async def commit_surely(
 
 _RARE = {"ask_approvals": "approvals", "close_approvals": "closed"}
 """Arguments that require an additional statement, by statement."""
-_PARTS = ("last", "following", "archived", "frames", "plans", "plan_revisions", "outbox")
+_PARTS = ("whole", "step", "last", "following", "archived", "frames", "plans", "plan_revisions", "outbox")
 """Arguments for optional parts of `commit_turn.sql`. If an argument is None, its part is left out."""
 
 
@@ -87,9 +86,7 @@ def _arguments(lease: Lease, commit: TurnCommit) -> dict[str, Any]:
         "token": lease.token,
         "epoch": lease.epoch,
         "status": commit.status.value,
-        "state": commit.state.decode(),
-        "diff": commit.diff.decode(),
-        **_outline_arguments(commit.outline),
+        **_state_arguments(lease, commit),
         "snapshot": commit.snapshot,
         "result": dump_json(commit.result),
         "signals": dump_json(commit.signals),
@@ -109,8 +106,22 @@ def _arguments(lease: Lease, commit: TurnCommit) -> dict[str, Any]:
     }
 
 
-def _outline_arguments(outline: Outline | None) -> dict[str, Any]:
+WHOLE_EVERY_EPOCHS = 16
+"""Maximum number of epochs between commits of the full state. Other commits can write just a diff."""
+
+
+def _state_arguments(lease: Lease, commit: TurnCommit) -> dict[str, Any]:
+    """Return the arguments for the full state, or for only the diff.
+
+    The diff suffices if it is at most half the size of the state and no full state is due.
+    """
+    state, diff, outline = commit.state, commit.diff, commit.outline
+    due = commit.snapshot or lease.state is None or (lease.epoch + 1) % WHOLE_EVERY_EPOCHS == 0
+    whole = due or 2 * len(diff) > len(state)
     return {
+        "whole": state.decode() if whole else None,
+        "step": None if whole else "",
+        "diff": diff.decode(),
         "open_flows": None if outline is None else outline.flows,
         "open_approvals": None if outline is None else outline.approvals,
         "unsummarized": None if outline is None else outline.unsummarized,

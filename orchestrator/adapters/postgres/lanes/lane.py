@@ -94,27 +94,29 @@ class PostgresLane:
         row = await self._database.fetch_one(statement("claim"), arguments)
         if row is None:
             return None
-        tenant_id, token, epoch, pending, user_id, domain, root, state_epoch, state, suspected = row[:10]
-        turn = row[10:]
+        tenant_id, token, epoch, pending, user_id, domain, root, *stored, suspected = row[:11]
+        turn = row[11:]
         if suspected is not None:
             await self._repair.leave(session_id, token, suspected)
             return None
         work = await self._take(session_id, token, turn, pending)
         if work is None:
             return None
-        if state_epoch != epoch and epoch > 0:  # the state changed between this claim's snapshot and its lock
+        if stored[0] != epoch and epoch > 0:  # the state changed between this claim's snapshot and its lock
             found = await self._database.fetch_one(statement("read_state"), {"session_id": session_id})
             assert found is not None
-            [state] = found
+            stored = list(found)
+        _, body, diffs = stored
         return Lease(
             session_id=session_id,
             tenant_id=TenantId(tenant_id),
             user_id=None if user_id is None else UserId(user_id),
             domain=domain,
             root=None if root is None else SessionId(root),
+            patches=tuple(diffs or ()),
             token=token,
             epoch=Epoch(epoch),
-            state=state,
+            state=body,
             work=work,
         )
 

@@ -29,6 +29,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from orchestrator.adapters.postgres.lane_lock import TOKEN_STEP, lock_lane
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import run_named
+from orchestrator.adapters.postgres.states import fold
 from orchestrator.adapters.postgres.tables import (
     forgotten_preferences,
     internal_items,
@@ -93,6 +94,7 @@ class PostgresForgetting:
             # Fence off workers that still have the old state, so that they can't write the content again.
             fenced = {"lease_token": lanes.c.lease_token + TOKEN_STEP}
             await connection.execute(update(lanes).where(lanes.c.session_id == session_id).values(fenced))
+            await fold(connection, session_id)  # so that the current state doesn't depend on diffs
             if unwanted.everything_until is not None:
                 unwanted = await _forget_conversation(connection, session_id, unwanted)
             for table in metadata.tables.values():

@@ -7,7 +7,9 @@ from sqlalchemy import select
 
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import statement
+from orchestrator.adapters.postgres.states import DIFFS
 from orchestrator.adapters.postgres.tables import sessions, states
+from orchestrator.dialogue.storage.serialization import rebuild
 from orchestrator.ports.material import CONVERSATION, HABITS, HISTORY, Conversation, History, SlotUse
 from orchestrator.types import Epoch, Json, JsonObject, SessionId, TenantId, UserId, is_list, is_object
 
@@ -31,14 +33,14 @@ class PostgresSessionMaterial:
     async def _conversation(self, tenant_id: TenantId, session_id: SessionId) -> Conversation | None:
         """Read the conversation and its epoch from the same state. Return None if the session has no state."""
         query = (
-            select(sessions.c.user_id, sessions.c.domain, states.c.epoch, states.c.body)
+            select(sessions.c.user_id, sessions.c.domain, states.c.epoch, states.c.body, DIFFS)
             .join(states, states.c.session_id == sessions.c.session_id)
             .where(sessions.c.session_id == session_id, sessions.c.tenant_id == tenant_id)
         )
         row = await self._database.read_one(query)
         if row is None:
             return None
-        state: JsonObject = row.body
+        state = rebuild(row.body, row.diffs)
         earlier: JsonObject = state.get("summary") or {"text": "", "through_turn": 0}
         lines = [line for line in state["messages"] if line["turn"] > earlier["through_turn"]]
         return Conversation(

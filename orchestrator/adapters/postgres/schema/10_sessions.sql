@@ -59,6 +59,7 @@ CREATE INDEX lanes_tenant_id_idx ON lanes (tenant_id, session_id);
 CREATE TABLE states (
     session_id   text PRIMARY KEY REFERENCES lanes ON DELETE CASCADE,
     tenant_id    text NOT NULL,
+    base_epoch   bigint NOT NULL,            -- epoch of `body`; `state_history` has the later diffs
     body         json NOT NULL,
     -- searched by maintenance across many sessions
     flows        text[] NOT NULL DEFAULT '{}',
@@ -66,7 +67,7 @@ CREATE TABLE states (
     unsummarized integer NOT NULL DEFAULT 0, -- turns since the last summary
     epoch        bigint NOT NULL
 ) WITH (fillfactor = 70);
-COMMENT ON TABLE states IS 'The working state.';
+COMMENT ON TABLE states IS 'The working state: a snapshot at some epoch. `state_history` has the later diffs.';
 
 CREATE TABLE state_history (
     session_id text REFERENCES lanes ON DELETE CASCADE,

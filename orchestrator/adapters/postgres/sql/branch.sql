@@ -24,8 +24,8 @@ WITH parent AS (
         WHERE session_id = %(session_id)s AND epoch <= %(epoch)s::bigint) AS last
     RETURNING epoch
 ), state AS (
-    INSERT INTO states (session_id, tenant_id, epoch, body, flows, approvals, unsummarized)
-    SELECT branch_id, %(tenant_id)s, lane.epoch, %(body)s::json, %(flows)s::text[], %(approvals)s::int,
+    INSERT INTO states (session_id, tenant_id, epoch, base_epoch, body, flows, approvals, unsummarized)
+    SELECT branch_id, %(tenant_id)s, lane.epoch, lane.epoch, %(body)s::json, %(flows)s::text[], %(approvals)s::int,
            %(unsummarized)s::int
     FROM made CROSS JOIN lane
 ), history AS (

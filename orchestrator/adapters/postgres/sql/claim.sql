@@ -31,6 +31,8 @@ WITH lane AS (
 SELECT lane.tenant_id, lane.lease_token, lane.epoch, lane.pending, sessions.user_id, sessions.domain, sessions.root,
        CASE WHEN seen.lease_token >> 32 = (lane.lease_token >> 32) - 1 THEN states.epoch END AS state_epoch,
        convert_to(states.body::text, 'UTF8'),
+-- include: parts/diffs.sql
+       ,
        CASE WHEN taken.turn_id IS NULL AND seen.lease_token >> 32 = (lane.lease_token >> 32) - 1
                  AND NOT next.crashed_alone AND next.crashes >= %(crashes_below)s::int THEN next.crashes END AS suspected,
        taken.*

@@ -1,10 +1,11 @@
 -- Write all changes of one turn, and start the session's next turn or release the lane (RT-3, RT-4).
 --
 -- Arguments: session_id, tenant_id, turn_id, seq, token, epoch (at which the turn started), ttl_s,
---            status, snapshot, error, max_attempts, deadline_s, crashes_below; as JSON: state, diff, result, signals, events;
+--            status, snapshot, error, max_attempts, deadline_s, crashes_below; as JSON: diff, result, signals, events;
 --            event_count; role, form, content (of the input, or nulls), reply; as JSON arrays or null: archived, frames,
---            plans, plan_revisions, outbox; either following (any text: another turn may be pending) or last (any text:
---            no other turn is expected); open_flows, open_approvals, unsummarized (null: unchanged)
+--            plans, plan_revisions, outbox; either whole (the full state, JSON) or step (any text: the diff is enough);
+--            either following (any text: another turn may be pending) or last (any text: no other turn is expected);
+--            open_flows, open_approvals, unsummarized (null: unchanged)
 -- Returns:   one row: the new epoch, the number of the first event, the number of pending turns, whether broker tasks
 --            end with the turn, and the next turn, already marked as running. With `last`, the statement doesn't look for a next turn.
 --            No row if the fence rejected the commit; nothing was written.
@@ -42,13 +43,14 @@ WITH lane AS (
     RETURNING turns.turn_id, turns.epoch, client_sequence, awaited,
               forget AND turns.status = 'cancelled'
                   AND NOT EXISTS (SELECT FROM effects WHERE effects.turn_id = turns.turn_id) AS forgotten
+-- only with: whole
 ), state AS (
-    INSERT INTO states (session_id, tenant_id, epoch, body, flows, approvals, unsummarized)
-    SELECT %(session_id)s, %(tenant_id)s, epoch, %(state)s::json,
+    INSERT INTO states (session_id, tenant_id, epoch, base_epoch, body, flows, approvals, unsummarized)
+    SELECT %(session_id)s, %(tenant_id)s, epoch, epoch, %(whole)s::json,
            coalesce(%(open_flows)s::text[], '{}'), coalesce(%(open_approvals)s::int, 0), coalesce(%(unsummarized)s::int, 0)
     FROM lane
     ON CONFLICT (session_id) DO UPDATE
-    SET epoch = excluded.epoch, body = excluded.body,
+    SET epoch = excluded.epoch, base_epoch = excluded.epoch, body = excluded.body,
         flows = coalesce(%(open_flows)s::text[], states.flows),
         approvals = coalesce(%(open_approvals)s::int, states.approvals),
         unsummarized = coalesce(%(unsummarized)s::int, states.unsummarized)
@@ -56,8 +58,23 @@ WITH lane AS (
 ), history AS (
     INSERT INTO state_history (session_id, epoch, tenant_id, diff, snapshot)
     SELECT %(session_id)s, epoch, %(tenant_id)s, %(diff)s::json,
-           CASE WHEN %(snapshot)s OR epoch = 1 THEN %(state)s::json END
+           CASE WHEN %(snapshot)s OR epoch = 1 THEN %(whole)s::json END
     FROM lane
+-- end
+-- only with: step
+), state AS (
+    UPDATE states
+    SET epoch = lane.epoch,
+        flows = coalesce(%(open_flows)s::text[], flows),
+        approvals = coalesce(%(open_approvals)s::int, approvals),
+        unsummarized = coalesce(%(unsummarized)s::int, unsummarized)
+    FROM lane
+    WHERE session_id = %(session_id)s
+    RETURNING states.epoch
+), history AS (
+    INSERT INTO state_history (session_id, epoch, tenant_id, diff)
+    SELECT %(session_id)s, epoch, %(tenant_id)s, %(diff)s::json FROM lane
+-- end
 ), said AS (
     INSERT INTO utterances (session_id, epoch, seq, tenant_id, turn_id, role, form, content, reply)
     SELECT %(session_id)s, ended.epoch, %(seq)s, %(tenant_id)s, %(turn_id)s, %(role)s, %(form)s, %(content)s, %(reply)s

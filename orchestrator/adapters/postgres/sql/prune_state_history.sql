@@ -2,7 +2,8 @@
 --
 -- Arguments: sessions (array), keep, limit
 -- Returns:   the number of deleted rows. If it equals the limit, there may be more.
--- The newest snapshot that is old enough is kept, because later epochs are rebuilt from it.
+-- The newest snapshot that is old enough is kept, because later epochs are rebuilt from it. A commit that writes a snapshot
+-- also writes the full state to `states`, so the diffs since the state in `states` are kept too.
 WITH gone AS (
     DELETE FROM state_history
     WHERE ctid = ANY(ARRAY(

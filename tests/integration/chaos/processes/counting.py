@@ -46,7 +46,7 @@ class CountingAgent:
         self._ports = ports
 
     async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
-        before = orjson.loads(lease.state) if lease.state else EMPTY
+        before = orjson.loads(lease.present_state) if lease.present_state else EMPTY
         text = work.input.text or ""
         effect = await self._obey(text.split(), lease, journal)
         state = fold(before or EMPTY, text)

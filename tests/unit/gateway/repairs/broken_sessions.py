@@ -85,7 +85,7 @@ class Site:
         await self.submit(session, "hello")
         lease = await self.hand.claim(session)
         assert lease is not None
-        before = orjson.loads(lease.state or b"{}")
+        before = orjson.loads(lease.present_state or b"{}")
         after = copy.deepcopy(before) | {"epoch": lease.epoch + 1}
         change(after)
         await self.hand.commit(lease, commit_for(lease, before=before, after=after))
