@@ -15,36 +15,33 @@ async def show_page(context: TurnContext, modules: Modules, wanted: str | None) 
 
     `wanted`: first, last, previous or a number. Default: the next page.
     """
-    kind, values = await _turn_to(context, modules, wanted)
-    context.tell(kind, **values)
-
-
-async def _turn_to(
-    context: TurnContext, modules: Modules, wanted: str | None
-) -> tuple[NoticeKind, JsonObject]:
     table = context.state.table
     if table is None:
-        return NoticeKind.NO_PAGE, {"page": None, "pages": 0, "at": 0, "lost": False}
+        context.tell(NoticeKind.NO_PAGE, page=None, pages=0, at=0, lost=False)
+        return
     number = _find_number(table, wanted)
-    missing: JsonObject = {"page": number, "pages": table.pages, "at": table.page, "lost": False}
+    missing: JsonObject = {"page": number, "pages": table.pages, "at": table.page}
     if not 1 <= number <= table.pages:
-        return NoticeKind.NO_PAGE, missing
+        context.tell(NoticeKind.NO_PAGE, **missing, lost=False)
+        return
     page = table.turn_to(number)
     try:
         rows = await _read(context, modules, page)
     except (NotFound, ToolFailure) as error:
         context.log.failed_check("agent", "page", str(error))
-        return NoticeKind.NO_PAGE, {**missing, "lost": True}
+        context.tell(NoticeKind.NO_PAGE, **missing, lost=True)
+        return
     context.state.note_table(page)
     context.changes.page = page, rows
-    return NoticeKind.PAGE, {
-        "title": page.title,
-        "first": page.first,
-        "last": page.last,
-        "rows": page.rows,
-        "page": page.page,
-        "pages": page.pages,
-    }
+    context.tell(
+        NoticeKind.PAGE,
+        title=page.title,
+        first=page.first,
+        last=page.last,
+        rows=page.rows,
+        page=page.page,
+        pages=page.pages,
+    )
 
 
 def _find_number(table: ShownTable, wanted: str | None) -> int:

@@ -178,7 +178,7 @@ class BaseFlow:
     def _fill(
         self, name: str, mention: Mention, turn_id: TurnId | None, source: SlotSource
     ) -> SlotProblem | None:
-        value = self._read(name, mention)
+        value = self.read(name, mention)
         if isinstance(value, SlotProblem):
             return value
         held = self.slots.get(name)
@@ -186,12 +186,8 @@ class BaseFlow:
         self.slots[name] = SlotValue(value.value, source, turn_id, confirmed, mention.text[:200])
         return None
 
-    def examine(self, name: str, mention: Mention) -> SlotProblem | None:
-        """Return why this mention cannot fill the slot, or None if it can. The flow stays unchanged."""
-        value = self._read(name, mention)
-        return value if isinstance(value, SlotProblem) else None
-
-    def _read(self, name: str, mention: Mention) -> Valid | SlotProblem:
+    def read(self, name: str, mention: Mention) -> Valid | SlotProblem:
+        """Return the value for the slot, or why this mention cannot fill the slot. The flow stays unchanged."""
         if self.slot(name) is None:
             why = say("no_such_slot", task=self.title, slot=show(name))
             return SlotProblem(name, ProblemKind.UNKNOWN_SLOT, why)

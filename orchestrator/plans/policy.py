@@ -118,7 +118,7 @@ class PlanPolicy(BasePolicy):
                 "summary": goal.summary,
                 "missing": list(goal.missing),
                 "steps": [_show_step(step.label, step.is_done, step.outputs) for step in plan.steps],
-                "found": _merge(plan),
+                "found": {step.name: step.outputs for step in plan.steps if step.outputs},
             }
         )
         run.context.changes.findings[plan.flow_id] = run.data
@@ -133,10 +133,6 @@ def _show_step(label: str, done: bool, outputs: JsonObject) -> JsonObject:
         and len(str(value)) <= LONGEST_FACT
     ]
     return {"label": label, "done": done, "outputs": outputs, "facts": facts}
-
-
-def _merge(plan: PlanFlow) -> JsonObject:
-    return {step.name: step.outputs for step in plan.steps if step.outputs}
 
 
 def _reasons(plan: PlanFlow, context: TurnContext) -> list[Json]:

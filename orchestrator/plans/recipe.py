@@ -53,12 +53,8 @@ def declared_step(plan: PlanFlow, name: str) -> RecipeStep | None:
 def find_missing(plan: PlanFlow) -> list[str]:
     """Return the labels of required steps that were not done, except steps that the user dropped."""
     wanted = {step.name for step in plan.steps} | {declared.name for declared in due_steps(plan)}
-    return [label for name in _in_order(plan, wanted) if (label := _lacking(plan, name))]
-
-
-def _in_order(plan: PlanFlow, names: set[str]) -> list[str]:
-    known = [declared.name for declared in plan.spec.recipe] + [step.name for step in plan.steps]
-    return [name for name in dict.fromkeys(known) if name in names]
+    in_order = dict.fromkeys(one.name for one in (*plan.spec.recipe, *plan.steps))
+    return [label for name in in_order if name in wanted and (label := _lacking(plan, name))]
 
 
 def _lacking(plan: PlanFlow, name: str) -> str:

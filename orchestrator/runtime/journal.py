@@ -127,7 +127,8 @@ class Journal:
         step = _Call(key, kind, hash_json(request), idempotent, effect, self.idempotency_key(key))
         known = self._journal.get(key)
         if known is not None:
-            self._check_same(known, step.request_hash)
+            if known.request_hash != step.request_hash:
+                raise StepMismatch(f"Step {key!r} of turn {self.turn_id} differs from its earlier attempt.")
             return await self._replay(known, step)
         if effect is not None and (earlier := await self._done_before(step, effect)) is not None:
             return earlier
@@ -270,10 +271,6 @@ class Journal:
             return
         if effect.judge(result) is LedgerStatus.DONE:
             await self.lane.mark_compensated(self.lease, effect.compensates)
-
-    def _check_same(self, known: Step, request_hash: str) -> None:
-        if known.request_hash != request_hash:
-            raise StepMismatch(f"Step {known.key!r} of turn {self.turn_id} differs from its earlier attempt.")
 
     async def _record(
         self,

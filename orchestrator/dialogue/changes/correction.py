@@ -41,10 +41,9 @@ def find_changes(flow: BaseFlow, labels: Labels) -> tuple[Change, ...]:
     mentions = _read_mentions(labels)
     changes: list[Change] = []
     for name, mention in mentions.items():
-        verdict = None if flow.examine(name, mention) else flow.judge(name, mention.value)
-        before = flow.value(name)
-        if isinstance(verdict, Valid) and not same_value(before, verdict.value):
-            changes.append(Change(name, before, verdict.value))
+        found, before = flow.read(name, mention), flow.value(name)
+        if isinstance(found, Valid) and not same_value(before, found.value):
+            changes.append(Change(name, before, found.value))
     return tuple(changes)
 
 
@@ -55,7 +54,8 @@ def correct(flow: BaseFlow, labels: Labels, *, turn_id: TurnId | None = None) ->
     effect.
     """
     mentions = _read_mentions(labels)
-    problems = [problem for name, mention in mentions.items() if (problem := flow.examine(name, mention))]
+    found = [flow.read(name, mention) for name, mention in mentions.items()]
+    problems = [problem for problem in found if isinstance(problem, SlotProblem)]
     failed = {problem.slot for problem in problems}
     fitting = {name: mention for name, mention in mentions.items() if name not in failed}
     changed = find_changes(flow, fitting)
