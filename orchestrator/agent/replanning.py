@@ -93,7 +93,7 @@ def _void_approvals(context: TurnContext, plan: PlanFlow) -> None:
 def report_changes(context: TurnContext, plan: PlanFlow, changes: Sequence[Change]) -> None:
     """Report the changes that matter to the user, unless all steps are finished."""
     told = [change for change in changes if change.matters]
-    if not told or all(step.is_finished for step in plan.steps):
+    if not told or not plan.unfinished:
         return
     context.tell(
         NoticeKind.REPLANNED,
@@ -102,7 +102,7 @@ def report_changes(context: TurnContext, plan: PlanFlow, changes: Sequence[Chang
         dropped=_labels(told, ChangeKind.PRUNE),
         reordered=any(change.kind is ChangeKind.REORDER for change in told),
         why=next((change.why for change in told if change.why), ""),
-        steps=[step.label for step in plan.steps if not step.is_finished],
+        steps=[step.label for step in plan.unfinished],
     )
 
 

@@ -67,6 +67,15 @@ class PlanFlow(BaseFlow):
         self.noted += 1
         return self.noted
 
+    @property
+    def unfinished(self) -> list[PlanStep]:
+        return [step for step in self.steps if not step.is_finished]
+
+    @property
+    def done_labels(self) -> list[str]:
+        """Return the distinct labels of the completed steps."""
+        return list(dict.fromkeys(step.label for step in self.steps if step.is_done))
+
     def step_of(self, flow_id: str) -> PlanStep | None:
         return next((step for step in self.steps if step.flow_id == flow_id), None)
 

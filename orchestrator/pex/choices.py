@@ -131,11 +131,7 @@ class Choices:
 
     def keep(self, run: Execution) -> JsonObject:
         """Return the short results of earlier tools, which are needed after the confirmation."""
-        return {
-            name: value
-            for name, value in run.data.items()
-            if (len(value) <= SHORT_TEXT if type(value) is str else isinstance(value, (bool, int, float)))
-        }
+        return {name: value for name, value in run.data.items() if is_short(value)}
 
     def label(self, run: Execution, row: JsonObject) -> str:
         """Return a row's label in a choice."""

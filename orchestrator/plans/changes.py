@@ -87,7 +87,7 @@ def describe(plan: PlanFlow, **more: Json) -> JsonObject:
 
 def show_progress(plan: PlanFlow) -> JsonObject:
     progress = read_progress(plan)
-    remaining = [step.name for step in plan.steps if not step.is_finished]
+    remaining = [step.name for step in plan.unfinished]
     return {
         "progress": str(progress),
         **asdict(progress),
@@ -98,7 +98,7 @@ def show_progress(plan: PlanFlow) -> JsonObject:
 
 def revise(plan: PlanFlow, context: TurnContext, wanted: list[PlanStep], why: str) -> list[Change]:
     """Replace the remaining steps with `wanted`, but keep steps with the same flow name. Return the changes."""
-    remaining = [step for step in plan.steps if not step.is_finished]
+    remaining = plan.unfinished
     kept: list[PlanStep] = []
     added: list[PlanStep] = []
     order: list[str] = []
@@ -121,7 +121,7 @@ def revise(plan: PlanFlow, context: TurnContext, wanted: list[PlanStep], why: st
         changes.append(Change(ChangeKind.EXPAND, tuple(step.label for step in added), why))
     before = [step.name for step in kept]
     if order_steps(plan, order) and [s.name for s in remaining if s in kept] != before:
-        labels = tuple(step.label for step in plan.steps if not step.is_finished)
+        labels = tuple(step.label for step in plan.unfinished)
         changes.append(Change(ChangeKind.REORDER, labels, why))
     return changes
 

@@ -102,8 +102,7 @@ class Planner:
         """
         limit = context.world.domain.config.plans.max_sub_flows
         changes = apply_rules(plan, context)
-        waiting = any(not step.is_finished for step in plan.steps)
-        if waiting and self._may_ask(context):
+        if plan.unfinished and self._may_ask(context):
             room = limit - count_steps(plan)
             body = await self._advisor.replan(plan, context, limit)
             if body is not None:
@@ -114,7 +113,7 @@ class Planner:
         self, plan: PlanFlow, context: TurnContext, body: JsonObject, room: int
     ) -> list[Change]:
         why = str(body.get("reason") or "")[:200]
-        remaining = [step for step in plan.steps if not step.is_finished]
+        remaining = plan.unfinished
         if body["decision"] == "stop":
             return revise(plan, context, [], why)
         if body["decision"] != "change":

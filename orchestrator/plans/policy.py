@@ -69,7 +69,7 @@ class PlanPolicy(BasePolicy):
             NoticeKind.PLAN_UNFINISHED,
             flow_id=plan.flow_id,
             missing=list(goal.missing),
-            done=list(dict.fromkeys(step.label for step in plan.steps if step.is_done)),
+            done=plan.done_labels,
             reasons=_reasons(plan, run.context),
         )
         run.context.state.stack.invalidate(plan, FAILED)
@@ -89,7 +89,7 @@ class PlanPolicy(BasePolicy):
         note_revision(context, plan, outcome, "", **more)
         stack_plan(context, plan)
         context.state.note_plan()
-        waiting = [step.label for step in plan.steps if not step.is_finished]
+        waiting = [step.label for step in plan.unfinished]
         if len(waiting) > 1:
             compared = 0 if found.search is None else len(found.search["nodes"]) - 1
             context.tell(NoticeKind.PLANNED, flow_id=plan.flow_id, steps=waiting, compared=compared)
@@ -107,8 +107,9 @@ class PlanPolicy(BasePolicy):
         ]
         if left_out:
             run.context.changes.silent.add(plan.flow_id)
-            done = list(dict.fromkeys(step.label for step in plan.steps if step.is_done))
-            run.context.tell(NoticeKind.PLAN_IN_PART, flow_id=plan.flow_id, done=done, left_out=left_out)
+            run.context.tell(
+                NoticeKind.PLAN_IN_PART, flow_id=plan.flow_id, done=plan.done_labels, left_out=left_out
+            )
 
     def _report(self, run: Execution, plan: PlanFlow, goal: GoalCheck) -> None:
         """Store the variables for the plan's template."""

@@ -24,8 +24,8 @@ def report_progress(context: TurnContext, plan: PlanFlow) -> None:
         flow_id=plan.flow_id,
         completed=progress.completed,
         total=progress.total,
-        done=list(dict.fromkeys(step.label for step in plan.steps if step.is_done)),
-        steps=[step.label for step in plan.steps if not step.is_finished],
+        done=plan.done_labels,
+        steps=[step.label for step in plan.unfinished],
     )
 
 

@@ -59,7 +59,7 @@ def _add(context: TurnContext, plan: PlanFlow | None, change: PlanChange, unders
     before = plan.steps[: plan.steps.index(giver) + 1]
     add_steps(plan, [step], after={one.name for one in before})
     note_revision(context, plan, "edited", f"the user wants {step.label}")
-    steps = [one.label for one in plan.steps if not one.is_finished]
+    steps = [one.label for one in plan.unfinished]
     context.tell(NoticeKind.REPLANNED, flow_id=plan.flow_id, added=[step.label], by_user=True, steps=steps)
     context.changes.plans.edited = True
     stack_plan(context, plan)
@@ -67,7 +67,7 @@ def _add(context: TurnContext, plan: PlanFlow | None, change: PlanChange, unders
 
 
 def _refuse(context: TurnContext, plan: PlanFlow | None) -> None:
-    steps = [step.label for step in plan.steps if not step.is_finished] if plan is not None else []
+    steps = [step.label for step in plan.unfinished] if plan is not None else []
     context.tell(NoticeKind.NO_SUCH_STEP, steps=steps)
     leave_open(context)
 
@@ -90,7 +90,7 @@ def _move(context: TurnContext, plan: PlanFlow, step: PlanStep, change: PlanChan
 
     The running step becomes a planned step again.
     """
-    waiting = [other.name for other in plan.steps if not other.is_finished and other is not step]
+    waiting = [other.name for other in plan.unfinished if other is not step]
     place = waiting.index(change.other) if change.other in waiting else 0
     blocked = _lacks(plan, step)
     if blocked is not None:
@@ -104,7 +104,7 @@ def _move(context: TurnContext, plan: PlanFlow, step: PlanStep, change: PlanChan
     if order_steps(plan, [*waiting[:place], step.name, *waiting[place:]]) and active is not None:
         set_back(context, active)
     note_revision(context, plan, "reorder", f"the user wants {step.name} earlier")
-    steps = [other.label for other in plan.steps if not other.is_finished]
+    steps = [other.label for other in plan.unfinished]
     context.tell(NoticeKind.REPLANNED, flow_id=plan.flow_id, reordered=True, by_user=True, steps=steps)
     stack_plan(context, plan)
     _go_on(context, started=True)

@@ -331,10 +331,9 @@ def _speaks_of_plans(context: TurnContext) -> bool:
 
 
 def _skips(plan: PlanFlow) -> Iterator[Option]:
-    for step in plan.steps:
-        if not step.is_finished:
-            label = say("leave_out", step=step.label)
-            yield Option(label, "skip_step", {"flow_id": plan.flow_id, "step": step.name})
+    for step in plan.unfinished:
+        label = say("leave_out", step=step.label)
+        yield Option(label, "skip_step", {"flow_id": plan.flow_id, "step": step.name})
 
 
 def _next_steps(context: TurnContext) -> Iterator[Option]:
