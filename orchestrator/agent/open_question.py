@@ -43,24 +43,6 @@ def leave_open(context: TurnContext) -> None:
     )
 
 
-def find_answer(context: TurnContext, name: str | None) -> str | None:
-    return next((answer.text for answer in context.world.domain.answers if answer.name == name), None)
-
-
 def is_plain(understood: Understanding) -> bool:
     """Return whether a “yes” is a click or a plain word. Longer agreement does not confirm (PX-18)."""
     return understood.is_click or understood.plain
-
-
-def ask_for_plain_yes(context: TurnContext) -> None:
-    domain = context.world.domain
-    files = (*domain.lexicons.get(domain.config.language.default, ()), *domain.lexicons.get("en", ()))
-    yes = next((word for file in files for word in file.agree), "yes")
-    context.tell(NoticeKind.SAY_YES, yes=yes)
-    context.changes.carry_on = False
-
-
-def nothing_open(context: TurnContext) -> None:
-    if context.state.stack.active is None:
-        context.tell(NoticeKind.NOTHING_OPEN)
-    leave_open(context)

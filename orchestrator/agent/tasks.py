@@ -11,9 +11,9 @@ from orchestrator.dialogue.changes.inheritance import inherit
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import PARKED, FlowState, Reason
 from orchestrator.dialogue.notice import NoticeKind
-from orchestrator.dialogue.questions import AskSlot, ChangeWhat, ChooseValue, Option, WhichSlot
+from orchestrator.dialogue.questions import AskSlot, ChangeWhat, ChooseValue, Option
 from orchestrator.dialogue.specification import Family, Priority
-from orchestrator.dialogue.understanding import Cue, Mention, MessageKind, Source, Understanding
+from orchestrator.dialogue.understanding import Cue, Mention, MessageKind, Source
 from orchestrator.pex.calls.consent import drop_consent
 from orchestrator.res.wording import name_slot, name_slot_of, show_slot
 from orchestrator.saying import Told, say
@@ -207,24 +207,6 @@ def ask_what_to_change(context: TurnContext, flow: BaseFlow, *, after_no: bool =
     )
     stop = Option(say("stop", doing=""), "cancel_flow", {"flow_id": flow.flow_id})
     question = ChangeWhat(flow_id=flow.flow_id, options=(*options, stop), after_no=after_no)
-    context.state.ambiguity.declare(question, context.ids.turn_id)
-    context.changes.carry_on = False
-
-
-def ask_which_slot(context: TurnContext, flow: BaseFlow, understood: Understanding) -> None:
-    """Ask which of several slots a value belongs to. Nothing changes until the user answers."""
-    value = next(iter(understood.slots.values())).value
-    own = flow is context.state.stack.top
-    meant: JsonObject = {"flow_id": flow.flow_id} if own else {"dact": flow.dact}
-    options = tuple(
-        Option(
-            say("change_to", slot=name_slot_of(flow, name), value=shown(context, flow, name, value)),
-            "change_slot",
-            {**meant, "slot": name, "value": value},
-        )
-        for name in understood.either
-    )
-    question = WhichSlot(flow_id=flow.flow_id if own else None, options=options)
     context.state.ambiguity.declare(question, context.ids.turn_id)
     context.changes.carry_on = False
 

@@ -12,13 +12,7 @@ from orchestrator.agent.corrections.settling import decide
 from orchestrator.agent.messages.displayed_rows import choose_row, show_requested_fields, talk_about_rows
 from orchestrator.agent.messages.not_understood import be_unsure
 from orchestrator.agent.messages.task import start_task
-from orchestrator.agent.open_question import (
-    answer_open,
-    ask_for_plain_yes,
-    is_plain,
-    leave_open,
-    nothing_open,
-)
+from orchestrator.agent.open_question import answer_open, is_plain, leave_open
 from orchestrator.agent.tasks import ask_what_to_change, cancel, fill, plain_values, stop_waiting
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Ambiguity
@@ -146,13 +140,13 @@ def confirm(context: TurnContext, understood: Understanding) -> None:
         leave_open(context)
     elif entry is None:
         if not choose_row(context, understood):
-            nothing_open(context)
+            _nothing_open(context)
     elif flow is not None and understood.slots and entry.level is Level.SPECIFIC:
         fill(context, flow, understood.slots)
     elif flow is not None and changed_slots(flow, understood.slots):
         correct_flow(context, flow, understood.slots)  # "yes, but in business class"
     elif entry.about.needs_plain_yes and not is_plain(understood):
-        ask_for_plain_yes(context)
+        _ask_for_plain_yes(context)
     else:
         act(context, entry, entry.about.yes())
     show_requested_fields(context, understood)  # "Yes, please. What is the address?"
@@ -167,7 +161,7 @@ def deny(context: TurnContext, understood: Understanding) -> None:
         cancel(context, context.state.stack.root(flow))  # the user interrupted the running task
     elif entry is None:
         if not talk_about_rows(context, understood):
-            nothing_open(context)
+            _nothing_open(context)
     elif flow is not None and entry.flow_id == flow.flow_id and understood.slots:
         correct_flow(context, flow, understood.slots)  # "no, on Friday"
     else:
@@ -186,3 +180,17 @@ def take_value(context: TurnContext, understood: Understanding) -> None:
         correct_flow(context, flow, understood.slots)
     else:
         fill(context, flow, understood.slots)
+
+
+def _ask_for_plain_yes(context: TurnContext) -> None:
+    domain = context.world.domain
+    files = (*domain.lexicons.get(domain.config.language.default, ()), *domain.lexicons.get("en", ()))
+    yes = next((word for file in files for word in file.agree), "yes")
+    context.tell(NoticeKind.SAY_YES, yes=yes)
+    context.changes.carry_on = False
+
+
+def _nothing_open(context: TurnContext) -> None:
+    if context.state.stack.active is None:
+        context.tell(NoticeKind.NOTHING_OPEN)
+    leave_open(context)

@@ -5,11 +5,15 @@ from __future__ import annotations
 from orchestrator.agent.corrections.flows import correct_flow
 from orchestrator.agent.messages.not_understood import be_unsure
 from orchestrator.agent.open_question import is_plain, leave_open
-from orchestrator.agent.tasks import ask_for_new_value, ask_what_to_change, ask_which_slot, report_awaited
+from orchestrator.agent.tasks import ask_for_new_value, ask_what_to_change, report_awaited, shown
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import AWAITING_RESULT, PARKED
+from orchestrator.dialogue.questions import Option, WhichSlot
 from orchestrator.dialogue.understanding import Understanding
+from orchestrator.res.wording import name_slot_of
+from orchestrator.saying import say
+from orchestrator.types import JsonObject
 
 
 def take_correction(context: TurnContext, understood: Understanding) -> None:
@@ -28,7 +32,7 @@ def take_correction(context: TurnContext, understood: Understanding) -> None:
     decided = {name: mention for name, mention in understood.slots.items() if not mention.is_open}
     undecided = understood.slots.keys() - decided.keys()
     if len(understood.either) > 1:
-        ask_which_slot(context, flow, understood)
+        _ask_which_slot(context, flow, understood)
     elif not decided and context.state.stack.get(flow.flow_id) is None:
         be_unsure(context, understood)
     elif decided or undecided:
@@ -75,3 +79,21 @@ def _concerns(plan: PlanFlow, flow: BaseFlow, understood: Understanding) -> bool
         and labels <= plan.spec.slots.keys()
         and (is_named or not labels <= flow.spec.slots.keys())
     )
+
+
+def _ask_which_slot(context: TurnContext, flow: BaseFlow, understood: Understanding) -> None:
+    """Ask which of several slots a value belongs to. Nothing changes until the user answers."""
+    value = next(iter(understood.slots.values())).value
+    own = flow is context.state.stack.top
+    meant: JsonObject = {"flow_id": flow.flow_id} if own else {"dact": flow.dact}
+    options = tuple(
+        Option(
+            say("change_to", slot=name_slot_of(flow, name), value=shown(context, flow, name, value)),
+            "change_slot",
+            {**meant, "slot": name, "value": value},
+        )
+        for name in understood.either
+    )
+    question = WhichSlot(flow_id=flow.flow_id if own else None, options=options)
+    context.state.ambiguity.declare(question, context.ids.turn_id)
+    context.changes.carry_on = False

@@ -4,7 +4,7 @@ from typing import get_args
 
 from orchestrator.agent.handover import hand_over
 from orchestrator.agent.messages.displayed_rows import talk_about_rows
-from orchestrator.agent.open_question import find_answer, leave_open
+from orchestrator.agent.open_question import leave_open
 from orchestrator.agent.tasks import cancel, shown
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.changes.plan_steps import read_progress
@@ -36,7 +36,7 @@ def digress(context: TurnContext, understood: Understanding) -> None:
     """Answer a digression, record it, and repeat the open question."""
     kind = understood.digression or Digression.QUESTION
     context.state.digression.record(kind)
-    answer = find_answer(context, understood.target)
+    answer = _find_answer(context, understood.target)
     if answer is not None:
         context.tell(NoticeKind.ANSWER, text=answer)
     elif understood.target is not None and understood.target in SMALL_TALK:
@@ -164,7 +164,7 @@ def _close_offer(context: TurnContext) -> None:
 def chat(context: TurnContext, understood: Understanding) -> None:
     if understood.target == "goodbye":
         _close_offer(context)
-    answer = find_answer(context, understood.target)
+    answer = _find_answer(context, understood.target)
     if answer is None and understood.target is not None and understood.target in SMALL_TALK:
         answer_small_talk(context, understood.target)
         leave_open(context)
@@ -177,3 +177,7 @@ def chat(context: TurnContext, understood: Understanding) -> None:
     else:
         context.tell(NoticeKind.CHITCHAT, text=answer or "")
     leave_open(context)
+
+
+def _find_answer(context: TurnContext, name: str | None) -> str | None:
+    return next((answer.text for answer in context.world.domain.answers if answer.name == name), None)
