@@ -127,8 +127,6 @@ class Journal:
         step = _Call(key, kind, hash_json(request), idempotent, effect, self.idempotency_key(key))
         known = self._journal.get(key)
         if known is not None:
-            if known.request_hash != step.request_hash:
-                raise StepMismatch(f"Step {key!r} of turn {self.turn_id} differs from its earlier attempt.")
             return await self._replay(known, step)
         if effect is not None and (earlier := await self._done_before(step, effect)) is not None:
             return earlier
@@ -242,6 +240,8 @@ class Journal:
         return await self.lane.decide_approval(self.lease, approval_id, decision)
 
     async def _replay(self, known: Step, step: _Call) -> Json | UnknownOutcome:
+        if known.request_hash != step.request_hash:
+            raise StepMismatch(f"Step {known.key!r} of turn {self.turn_id} differs from its earlier attempt.")
         effect, entry = step.effect, None
         if effect is not None:
             if known.status is not StepStatus.FAILED:
