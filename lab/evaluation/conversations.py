@@ -84,7 +84,7 @@ def read_conversations(text: str, name: str) -> EvaluationFile:
 
 
 def _validate(file: SourceFile, problems: Problems) -> EvaluationFile:
-    read = problems.read(EvaluationFile, file, (), file.body)
+    read = problems.read(EvaluationFile, file, file.body)
     if problems.found:
         raise InvalidInput("\n".join(map(str, problems.found)), field="path")
     return read

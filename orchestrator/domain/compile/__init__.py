@@ -3,7 +3,7 @@
 `adapters.domains.folder` reads the files and imports the code.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
@@ -71,25 +71,24 @@ class Compiled:
 def compile_domain(sources: DomainSources, problems: Problems) -> Compiled:
     """Check and assemble a domain. The result is usable only if `problems` stays empty."""
     config = read_config(sources.defaults, sources.config, problems)
-    tools = compile_tools(sources.tools, sources.services, config.resilience, problems)
-    ontology = problems.read(OntologyFile, sources.ontology, (), sources.ontology.body)
-    intents = _name_intents(ontology, sources.ontology, problems)
-    types = compile_slot_types(
-        ontology.slot_types, ontology.flows, sources.services, sources.ontology, problems
-    )
+    manifest, place = Place(problems, sources.tools), Place(problems, sources.ontology)
+    tools = compile_tools(manifest, sources.services, config.resilience)
+    ontology = problems.read(OntologyFile, sources.ontology, sources.ontology.body)
+    intents = _name_intents(ontology, place.at("intents"))
+    types = compile_slot_types(ontology.slot_types, ontology.flows, sources.services, place.at("slot_types"))
     type_names = [*SLOT_TYPES, *ontology.slot_types]
     language = config.language.default
-    acts = compile_acts(ontology.acts, sources.ontology, problems)
+    acts = compile_acts(ontology.acts, place.at("acts"))
     vocabulary = Vocabulary(intents, ontology.entities, type_names, tools, sources.skills, acts, language)
-    specs = compile_flows(ontology.flows, vocabulary, sources.ontology, problems)
-    policies = _assign_policies(ontology, specs, sources, problems)
-    entities = compile_entities(ontology.entities, sources.services, sources.ontology, problems)
-    answers = compile_answers(ontology.answers, sources.ontology, problems)
-    _check_commands(config, ontology, sources.config, problems)
-    _check_credentials(config, tools, sources.tools, problems)
+    specs = compile_flows(ontology.flows, vocabulary, place.at("flows"))
+    policies = _assign_policies(ontology, specs, sources.policies, place)
+    entities = compile_entities(ontology.entities, sources.services, place.at("entities"))
+    answers = compile_answers(ontology.answers, place.at("answers"))
+    _check_commands(config, ontology, Place(problems, sources.config, ("commands",)))
+    _check_credentials(config, tools, manifest.at("tools"))
     check_templates(sources.templates, ontology.flows, problems)
     for file in sources.evaluations:
-        _check_evaluation(file, ontology, problems)
+        _check_evaluation(ontology, Place(problems, file))
     skills = compile_skills(sources.skills, ontology.flows, tools, problems)
     domain = Domain(
         name=sources.name,
@@ -115,7 +114,7 @@ def _read_lexicons(files: Iterable[SourceFile], problems: Problems) -> dict[str,
     lexicons: dict[str, tuple[LexiconFile, ...]] = {}
     for file in files:
         code = PurePath(file.name).stem
-        read = problems.read(LexiconFile, file, (), file.body)
+        read = problems.read(LexiconFile, file, file.body)
         lexicons[code] = (*lexicons.get(code, ()), read)
     return lexicons
 
@@ -134,51 +133,51 @@ def read_config(defaults: JsonObject, file: SourceFile, problems: Problems) -> D
     if body is None and file.body is not None:
         problems.add(file, (), "should have sections, such as persona:")
     merged = merge_sections(defaults, body or {})
-    return problems.read(DomainConfig, file, (), merged, fallback=defaults)
+    return problems.read(DomainConfig, file, merged, fallback=defaults)
 
 
-def _name_intents(ontology: OntologyFile, file: SourceFile, problems: Problems) -> dict[str, Family]:
+def _name_intents(ontology: OntologyFile, place: Place) -> dict[str, Family]:
     """Map each accepted intent name to its family. A domain can add its own names for four families."""
     intents = {family.value: family for family in Family}
     for family, name in ontology.intents.items():
         if not name.strip():
-            problems.add(file, ("intents", family), "is empty")
+            place.add("is empty", family)
         elif intents.setdefault(name, Family(family)) is not Family(family):
-            problems.add(file, ("intents", family), f"{name!r} already names {intents[name].value}")
+            place.add(f"{name!r} already names {intents[name].value}", family)
     return intents
 
 
 def _assign_policies(
-    ontology: OntologyFile, specs: Mapping[Dact, FlowSpec], sources: DomainSources, problems: Problems
+    ontology: OntologyFile, specs: Mapping[Dact, FlowSpec], policies: Collection[PolicyCode], place: Place
 ) -> dict[Dact, type]:
     """Return the policy classes by flow name. A policy's `dact` names its flow, or a flow names its policy."""
-    by_name = {code.cls.__name__: code for code in sources.policies}
+    by_name = {code.cls.__name__: code for code in policies}
+
+    def place_of(code: PolicyCode) -> Place:
+        return Place(place.problems, SourceFile(f"policies/{code.file}"), (code.cls.__name__,))
+
     assigned: dict[Dact, PolicyCode] = {}
-    for code in sources.policies:
+    for code in policies:
         dact = getattr(code.cls, "dact", None)
         if dact in specs:
             assigned[Dact(str(dact))] = code
         elif dact:
-            place = SourceFile(f"policies/{code.file}")
-            problems.check_known(place, (code.cls.__name__, "dact"), str(dact), specs, "flow")
+            place_of(code).check_known(str(dact), specs, "flow", "dact")
     for dact, entry in ontology.flows.items():
         if entry.policy in by_name:
             assigned[Dact(dact)] = by_name[entry.policy]
         elif entry.policy is not None:
-            path = ("flows", dact, "policy")
-            problems.check_known(sources.ontology, path, entry.policy, by_name, "policy")
+            place.check_known(entry.policy, by_name, "policy", "flows", dact, "policy")
     for dact, code in assigned.items():
         if (family := POLICY_FILES.get(code.file)) not in (None, specs[dact].family):
-            place = Place(problems, SourceFile(f"policies/{code.file}"), (code.cls.__name__,))
-            place.add(f"{dact} is a {specs[dact].family.value} flow; this file is for {family} flows")
+            message = f"{dact} is a {specs[dact].family.value} flow; this file is for {family} flows"
+            place_of(code).add(message)
     return {dact: code.cls for dact, code in assigned.items()}
 
 
-def _check_commands(
-    config: DomainConfig, ontology: OntologyFile, file: SourceFile, problems: Problems
-) -> None:
+def _check_commands(config: DomainConfig, ontology: OntologyFile, commands: Place) -> None:
     for index, command in enumerate(config.commands):
-        place = Place(problems, file, ("commands", index))
+        place = commands.at(index)
         if (command.flow is None) == (command.answer is None):
             place.add("should name either a flow or an answer")
         elif command.flow is not None:
@@ -189,22 +188,20 @@ def _check_commands(
             place.check_known(dact, ontology.flows, "flow", "after")
 
 
-def _check_credentials(
-    config: DomainConfig, tools: Mapping[ToolId, ToolSpec], file: SourceFile, problems: Problems
-) -> None:
+def _check_credentials(config: DomainConfig, tools: Mapping[ToolId, ToolSpec], place: Place) -> None:
     for tool_id, tool in tools.items():
         texts: Mapping[str, str] = tool.options.get("headers") or {}
         for header, text in texts.items():
             for name in credential_placeholders(text):
-                path = ("tools", tool_id, "http", "headers", header)
-                problems.check_known(file, path, name, config.credentials, "credential in domain.yaml")
+                kind = "credential in domain.yaml"
+                place.check_known(name, config.credentials, kind, tool_id, "http", "headers", header)
 
 
-def _check_evaluation(file: SourceFile, ontology: OntologyFile, problems: Problems) -> None:
-    conversations = problems.read(EvaluationFile, file, (), file.body).conversations
-    for number, conversation in enumerate(conversations):
+def _check_evaluation(ontology: OntologyFile, file: Place) -> None:
+    read = file.problems.read(EvaluationFile, file.file, file.file.body)
+    for number, conversation in enumerate(read.conversations):
         for index, turn in enumerate(conversation.turns):
-            place = Place(problems, file, ("conversations", number, "turns", index))
+            place = file.at("conversations", number, "turns", index)
             if (turn.user is None) == (turn.action is None):
                 place.add("should have either a user text or an action")
             expect = turn.expect

@@ -17,7 +17,7 @@ from orchestrator.dialogue.slots import (
     Verdict,
 )
 from orchestrator.dialogue.specification import SlotSpec
-from orchestrator.domain.compile.problems import Place, Problems, SourceFile, suggest
+from orchestrator.domain.compile.problems import Place, suggest
 from orchestrator.domain.compile.tools import Services
 from orchestrator.domain.model import Answer, Entity, EntityValue
 from orchestrator.domain.schema import AnswerEntry, EntityEntry, FlowEntry, SlotTypeEntry
@@ -26,20 +26,17 @@ from orchestrator.types import Json
 
 
 def compile_entities(
-    entries: Mapping[str, EntityEntry], services: Services, file: SourceFile, problems: Problems
+    entries: Mapping[str, EntityEntry], services: Services, place: Place
 ) -> dict[str, Entity]:
-    place = Place(problems, file, ("entities",))
     return {name: _compile_entity(name, entry, services, place.at(name)) for name, entry in entries.items()}
 
 
-def compile_answers(
-    entries: Mapping[str, AnswerEntry], file: SourceFile, problems: Problems
-) -> tuple[Answer, ...]:
+def compile_answers(entries: Mapping[str, AnswerEntry], place: Place) -> tuple[Answer, ...]:
     for name, entry in entries.items():
         if not entry.text.strip():
-            problems.add(file, ("answers", name, "text"), "is missing")
+            place.add("is missing", name, "text")
         if not entry.examples:
-            problems.add(file, ("answers", name, "examples"), "is missing: add questions that it answers")
+            place.add("is missing: add questions that it answers", name, "examples")
     return tuple(
         Answer(name, entry.examples, entry.text.strip(), entry.digression) for name, entry in entries.items()
     )
@@ -100,11 +97,9 @@ def compile_slot_types(
     entries: Mapping[str, SlotTypeEntry],
     flows: Mapping[str, FlowEntry],
     services: Services,
-    file: SourceFile,
-    problems: Problems,
+    place: Place,
 ) -> CompiledTypes:
     """Return the universal types, the declared types, and the library types that slots use."""
-    place = Place(problems, file, ("slot_types",))
     own = {name: _compile(name, entry, services, place.at(name)) for name, entry in entries.items()}
     used = {slot.type for flow in flows.values() for slot in flow.slots.values()}
     borrowed = [name for name in sorted(LIBRARY_TYPES) if name in used and name not in own]

@@ -27,7 +27,7 @@ from orchestrator.domain.acts import (
     read_acts,
     write_dax,
 )
-from orchestrator.domain.compile.problems import Place, Problems, SourceFile, suggest
+from orchestrator.domain.compile.problems import Place, suggest
 from orchestrator.domain.compile.recipes import RecipeCheck
 from orchestrator.domain.compile.tools import input_names, required_names
 from orchestrator.domain.model import ToolSpec
@@ -62,9 +62,8 @@ class Vocabulary:
 
 
 def compile_flows(
-    entries: Mapping[str, FlowEntry], vocabulary: Vocabulary, file: SourceFile, problems: Problems
+    entries: Mapping[str, FlowEntry], vocabulary: Vocabulary, place: Place
 ) -> dict[Dact, FlowSpec]:
-    place = Place(problems, file, ("flows",))
     if len(entries) > MAX_FLOWS:
         place.add(f"there are {len(entries)} flows; a domain can have at most {MAX_FLOWS}")
     daxes = {dact: check_dax(dact, entry, vocabulary, place.at(dact)) for dact, entry in entries.items()}
@@ -81,16 +80,16 @@ def compile_flows(
     return {dact: add_edges(spec, specs.values(), vocabulary.tools) for dact, spec in specs.items()}
 
 
-def compile_acts(declared: Mapping[str, str], file: SourceFile, problems: Problems) -> Mapping[str, Act]:
+def compile_acts(declared: Mapping[str, str], place: Place) -> Mapping[str, Act]:
     """Return the declared acts by digit. Default: the shared acts."""
     words = {act.name: act.words for act in SHARED.values()}
     acts: dict[str, Act] = {}
     for name, written in declared.items():
         digit = written.upper()
         if len(digit) != 1 or digit not in DIGITS:
-            problems.add(file, ("acts", name), f"should be one hexadecimal digit (it is {written!r})")
+            place.add(f"should be one hexadecimal digit (it is {written!r})", name)
         elif digit in acts:
-            problems.add(file, ("acts", name), f"{digit!r} is already assigned to {acts[digit].name}")
+            place.add(f"{digit!r} is already assigned to {acts[digit].name}", name)
         else:
             acts[digit] = Act(name, words.get(name, frozenset()))
     return dict(sorted(acts.items())) or SHARED

@@ -67,34 +67,8 @@ class Problems:
         if (file.name, path) not in self._broken and problem not in self.found:
             self.found.append(problem)
 
-    def check_known(self, file: SourceFile, path: Path, name: str, known: Iterable[str], kind: str) -> bool:
-        """Return whether `name` is in `known`. Report an unknown name as a problem."""
-        names = list(known)
-        if name in names:
-            return True
-        self.add(file, path, f"unknown {kind} {name!r}{suggest(name, names)}")
-        return False
-
-    def check_schema(self, file: SourceFile, path: Path, schema: JsonObject) -> bool:
-        """Return whether `schema` is a valid JSON Schema for an object, and report a problem if it isn't."""
-        if not _JSON_SCHEMA.is_valid(schema):
-            # jsonschema is slow to import and run, but its messages are good
-            from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415
-
-            try:
-                Draft202012Validator.check_schema(schema)
-            except SchemaError as error:
-                self.add(file, (*path, *error.path), f"is not a valid JSON Schema: {error.message}")
-                return False
-        if schema.get("type") != "object":
-            self.add(file, (*path, "type"), "should be 'object'")
-            return False
-        return True
-
-    def read(
-        self, model: type[Model], file: SourceFile, path: Path, body: Json, *, fallback: Json = None
-    ) -> Model:
-        """Validate `body` at `path` of `file`.
+    def read(self, model: type[Model], file: SourceFile, body: Json, *, fallback: Json = None) -> Model:
+        """Validate `body`, the content of `file`.
 
         Report invalid parts, and replace them with values from `fallback`, or remove them if `fallback` has no
         value for them.
@@ -107,8 +81,8 @@ class Problems:
             except ValidationError as error:
                 mistakes = error.errors(include_url=False)
                 for mistake in mistakes:
-                    self.add(file, path + _clean(mistake["loc"]), _explain(model, mistake))
-                self._broken.update((file.name, path + _clean(mistake["loc"])) for mistake in mistakes)
+                    self.add(file, _clean(mistake["loc"]), _explain(model, mistake))
+                self._broken.update((file.name, _clean(mistake["loc"])) for mistake in mistakes)
                 body = _prune(body, [mistake["loc"] for mistake in mistakes], fallback)
         return model.model_validate(fallback or {})
 
@@ -129,7 +103,27 @@ class Place:
 
     def check_known(self, name: str, known: Iterable[str], kind: str, *path: str | int) -> bool:
         """Return whether `name` is in `known`. Report an unknown name as a problem."""
-        return self.problems.check_known(self.file, (*self.path, *path), name, known, kind)
+        names = list(known)
+        if name in names:
+            return True
+        self.add(f"unknown {kind} {name!r}{suggest(name, names)}", *path)
+        return False
+
+    def check_schema(self, schema: JsonObject) -> bool:
+        """Return whether `schema` is a valid JSON Schema for an object, and report a problem if it isn't."""
+        if not _JSON_SCHEMA.is_valid(schema):
+            # jsonschema is slow to import and run, but its messages are good
+            from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415
+
+            try:
+                Draft202012Validator.check_schema(schema)
+            except SchemaError as error:
+                self.add(f"is not a valid JSON Schema: {error.message}", *error.path)
+                return False
+        if schema.get("type") != "object":
+            self.add("should be 'object'", "type")
+            return False
+        return True
 
 
 def suggest(name: str, known: Iterable[str], *, nearness: float = 0.6) -> str:

@@ -34,7 +34,7 @@ def compile_skills(
         place = Place(problems, source.file)
         if not place.check_known(dact, flows, "flow") or source.file.body is None:
             continue
-        entry = problems.read(SkillEntry, source.file, (), source.file.body)
+        entry = problems.read(SkillEntry, source.file, source.file.body)
         skill = _specify(dact, entry, source.text, flows[dact])
         _check(skill, entry, flows[dact], place)
         _check_code(skill, tools, place)
@@ -76,7 +76,7 @@ def _check(skill: SkillSpec, entry: SkillEntry, flow: FlowEntry, place: Place) -
 
 def _check_code(skill: SkillSpec, tools: Mapping[ToolId, ToolSpec], place: Place) -> None:
     if skill.result is not None:
-        place.problems.check_schema(place.file, ("result",), skill.result)
+        place.at("result").check_schema(skill.result)
     if skill.stream is not None:
         shapes: JsonObject = (skill.result or {}).get("properties") or {}
         texts = [name for name, shape in shapes.items() if shape.get("type") == "string"]

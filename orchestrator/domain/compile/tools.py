@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
 from orchestrator.domain.compile.endpoints import check_http, check_mcp
-from orchestrator.domain.compile.problems import Place, Problems, SourceFile, suggest
+from orchestrator.domain.compile.problems import Place, suggest
 from orchestrator.domain.configuration import Resilience
 from orchestrator.domain.guarding import find_mistakes
 from orchestrator.domain.model import Implementation, ToolSpec
@@ -16,14 +16,12 @@ Services = Mapping[str, Any]
 """Public objects of a domain's services.py, by name."""
 
 
-def compile_tools(
-    file: SourceFile, services: Services, resilience: Resilience, problems: Problems
-) -> dict[ToolId, ToolSpec]:
-    entries = problems.read(ToolsFile, file, (), file.body).tools
+def compile_tools(manifest: Place, services: Services, resilience: Resilience) -> dict[ToolId, ToolSpec]:
+    entries = manifest.problems.read(ToolsFile, manifest.file, manifest.file.body).tools
     schemas = [schema for one in entries.values() for schema in (one.input_schema, one.output_schema)]
     known = sorted({name for schema in schemas for name in input_names(schema)})
     for tool_id, entry in entries.items():
-        place = Place(problems, file, ("tools", tool_id))
+        place = manifest.at("tools", tool_id)
         for name in entry.approval_above:
             place.check_known(name, known, "input or output", "approval_above", name)
         _check_schemas(entry, place)
@@ -114,7 +112,7 @@ def _check_schemas(entry: ToolEntry, place: Place) -> None:
     for key, schema in (("input_schema", entry.input_schema), ("output_schema", entry.output_schema)):
         if not schema:
             place.add("is missing: describe an object with a JSON Schema", key)
-        elif place.problems.check_schema(place.file, (*place.path, key), schema) and (
+        elif place.at(key).check_schema(schema) and (
             missing := [name for name in required_names(schema) if name not in input_names(schema)]
         ):
             place.add(f"lists names that are missing from properties: {', '.join(missing)}", key, "required")
