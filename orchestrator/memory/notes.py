@@ -15,7 +15,7 @@ from orchestrator.dialogue.state import DialogueState
 from orchestrator.errors import Unavailable
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind, Scratchpad
 from orchestrator.telemetry import get_logger
-from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TenantId, TurnId
+from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TenantId, TurnId, as_json
 
 LONGEST = 500
 """Maximum length of a note, in characters."""
@@ -44,17 +44,6 @@ class Note:
     turn: int
     labels: tuple[str, ...] = ()
     kind: NoteKind = NoteKind.FINDING
-
-    def serialize(self) -> JsonObject:
-        body: JsonObject = {
-            "text": self.text,
-            "about": self.about,
-            "turn": self.turn,
-            "labels": list(self.labels),
-        }
-        if self.kind is not NoteKind.FINDING:
-            body["kind"] = self.kind.value
-        return body
 
     @classmethod
     def from_dict(cls, body: JsonObject) -> Note:
@@ -100,7 +89,7 @@ class SessionNotes:
     async def write(self, flow: BaseFlow, note: Note) -> None:
         """Add a note to a flow, evicting its oldest note if necessary, unless the flow already has this text."""
         kept = flow.progress.scratchpad
-        body = note.serialize() | {"text": note.text[:LONGEST]}
+        body = as_json(note) | {"text": note.text[:LONGEST]}
         if all(entry["text"] != body["text"] for entry in kept):
             flow.progress.keep([*kept, body][-KEPT_PER_FLOW:])
 

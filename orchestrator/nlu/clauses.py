@@ -3,8 +3,9 @@
 A cue begins a scope, which usually extends to the end of the clause.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
+from itertools import groupby
 
 from orchestrator.nlu.text import word_set
 
@@ -82,6 +83,14 @@ def find_moods(words: Sequence[str], verbs: Collection[str]) -> dict[int, Mood]:
         for place in range(first, last):
             moods.setdefault(place, mood)
     return moods
+
+
+def find_spans(moods: Mapping[int, Mood], wanted: Collection[Mood]) -> Iterator[range]:
+    """Yield the spans of consecutive tokens whose mood is in `wanted`."""
+    places = [at for at in sorted(moods) if moods[at] in wanted]
+    for _, run in groupby(enumerate(places), key=lambda one: one[1] - one[0]):
+        inside = [at for _, at in run]
+        yield range(inside[0], inside[-1] + 1)
 
 
 def _scopes(words: Sequence[str], verbs: Collection[str]) -> Iterator[tuple[Mood, int, int]]:

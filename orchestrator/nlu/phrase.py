@@ -9,7 +9,7 @@ from itertools import islice
 
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.memory.tokenizer import STOP_WORDS
-from orchestrator.nlu.clauses import Mood, find_moods
+from orchestrator.nlu.clauses import Mood, find_moods, find_spans
 from orchestrator.nlu.system1.extract.found import DATE, NAME, NUMBER, QUOTE, Candidate, places_of
 from orchestrator.nlu.system1.slot_assignment import is_negated
 from orchestrator.nlu.text import NARROWING, PREPOSITIONS, Utterance, find_phrase, tokenize, word_set
@@ -118,17 +118,10 @@ class Phrase:
 
     def find_excluded(self, told: str) -> Iterable[int]:
         """Yield the word indexes of exclusions without a value, such as “not for us”, that `told` doesn't quote."""
-        words = self.utterance.words
-        moods = find_moods(words, ())
         valued = places_of(self.candidates)
-        run: list[int] = []
-        for at in range(len(words) + 1):
-            if moods.get(at) is Mood.EXCLUDED:
-                run.append(at)
-            elif run:
-                if valued.isdisjoint(run) and self.utterance.surface(run[0], run[-1] + 1) not in told:
-                    yield from run
-                run = []
+        for span in find_spans(find_moods(self.utterance.words, ()), {Mood.EXCLUDED}):
+            if valued.isdisjoint(span) and self.utterance.surface(span.start, span.stop) not in told:
+                yield from span
 
     def is_mostly(self, left: Sequence[int]) -> bool:
         """Return whether most of the message's distinctive words are unused. `left`: indexes of unused words."""

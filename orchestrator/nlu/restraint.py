@@ -4,12 +4,12 @@ Interpretations from commands, actions and language models are not checked. The 
 understood.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import MessageKind, Source, Understanding
-from orchestrator.nlu.clauses import Mood, find_moods
+from orchestrator.nlu.clauses import Mood, find_moods, find_spans
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.system1.requests import request_verbs
 from orchestrator.nlu.text import Utterance, tokenize, word_set
@@ -131,7 +131,7 @@ class Restraint:
         untaken = {Mood.EXCLUDED, Mood.SUPPOSED}
         if not understood.declines:
             untaken.add(Mood.FORBIDDEN)
-        phrases = list(_phrases(utterance, moods, untaken))
+        phrases = [utterance.surface(one.start, one.stop) for one in find_spans(moods, untaken)]
         if not phrases:
             return understood
         return replace(
@@ -176,15 +176,3 @@ def _stems(word: str) -> set[str]:
 def _without(utterance: Utterance, moods: Mapping[int, Mood]) -> str:
     kept = [utterance.surface(at, at + 1) for at in range(len(utterance.words)) if at not in moods]
     return " ".join(kept).strip(" ,.;!")
-
-
-def _phrases(utterance: Utterance, moods: Mapping[int, Mood], wanted: Iterable[Mood]) -> Iterable[str]:
-    wanted = set(wanted)
-    first = None
-    for place in range(len(utterance.words) + 1):
-        is_in = moods.get(place) in wanted
-        if is_in and first is None:
-            first = place
-        elif not is_in and first is not None:
-            yield utterance.surface(first, place)
-            first = None
