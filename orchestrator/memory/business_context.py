@@ -33,12 +33,12 @@ _BLANK = re.compile(r"\n\s*\n")
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+|\n")
 
 
-def cut(text: str, *, longest: int = LONGEST_CHUNK, shortest: int = SHORTEST_CHUNK) -> list[str]:
+def cut(text: str) -> list[str]:
     """Split plain text or Markdown into non-empty chunks, each starting with its headings."""
     chunks: list[str] = []
     for headings, body in _sections(text):
         lead = " › ".join(headings)
-        pieces = list(_join(_paragraphs(body, longest), longest, shortest))
+        pieces = list(_join(_paragraphs(body), SHORTEST_CHUNK))
         chunks += [f"{lead}\n{piece}" if lead else piece for piece in pieces or ([""] if lead else [])]
     return [chunk.strip() for chunk in chunks]
 
@@ -62,26 +62,26 @@ def _sections(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
     yield tuple(name for _, name in path), "\n".join(lines)
 
 
-def _paragraphs(body: str, longest: int) -> Iterator[str]:
+def _paragraphs(body: str) -> Iterator[str]:
     for paragraph in _BLANK.split(body):
-        if len(paragraph) <= longest:
+        if len(paragraph) <= LONGEST_CHUNK:
             yield paragraph.strip()
         else:
-            yield from _join(_sentences(paragraph, longest), longest, longest, between=" ")
+            yield from _join(_sentences(paragraph), LONGEST_CHUNK, between=" ")
 
 
-def _sentences(paragraph: str, longest: int) -> Iterator[str]:
+def _sentences(paragraph: str) -> Iterator[str]:
     for sentence in _SENTENCE.split(paragraph):
-        for start in range(0, len(sentence), longest):
-            yield sentence[start : start + longest].strip()
+        for start in range(0, len(sentence), LONGEST_CHUNK):
+            yield sentence[start : start + LONGEST_CHUNK].strip()
 
 
-def _join(pieces: Iterator[str], longest: int, enough: int, *, between: str = "\n\n") -> Iterator[str]:
-    """Join pieces until a text has `enough` characters, but never more than `longest`."""
+def _join(pieces: Iterator[str], enough: int, *, between: str = "\n\n") -> Iterator[str]:
+    """Join pieces until a text has `enough` characters, but never more than `LONGEST_CHUNK`."""
     held = ""
     for piece in filter(None, pieces):
         joined = f"{held}{between}{piece}" if held else piece
-        if held and (len(held) >= enough or len(joined) > longest):
+        if held and (len(held) >= enough or len(joined) > LONGEST_CHUNK):
             yield held
             held = piece
         else:

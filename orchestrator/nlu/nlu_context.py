@@ -3,7 +3,6 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from functools import lru_cache
 
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import INTERRUPTED
@@ -146,11 +145,6 @@ def values_of(flow: BaseFlow) -> dict[str, Json]:
     return {name: held.value for name, held in flow.slots.items()}
 
 
-@lru_cache(maxsize=64)
-def _day(days: int) -> date:
-    return datetime.fromtimestamp(days * 86_400, UTC).date()
-
-
 def day_of(now: float) -> date:
     """Return the UTC day of a Unix time in seconds."""
-    return _day(int(now // 86_400))
+    return datetime.fromtimestamp(now, UTC).date()

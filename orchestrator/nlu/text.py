@@ -78,13 +78,9 @@ def word_set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-def read_signs(text: str) -> str:
-    """Convert emoji that mean yes, no, doubt or please to words, such as “👍” to “yes”."""
-    return text if text.isascii() else clean(text.translate(_READ_SIGNS))
-
-
 def _read_answer_in_signs(text: str) -> str:
-    read = read_signs(text)
+    """Convert emoji that mean yes, no, doubt or please to words, such as “👍” to “yes”."""
+    read = clean(text.translate(_READ_SIGNS))
     is_answer = text[:1] != read[:1] or read.count(" ") < _MOST_WORDS_WITH_SIGN
     return read if is_answer else text
 
