@@ -21,28 +21,19 @@ EXPECTED = {
 }
 
 
-async def test_other_sessions_go_on_beside_each_of_them(tmp_path: Path) -> None:
+async def test_other_sessions_and_the_session_itself_go_on(tmp_path: Path) -> None:
     simulator = Simulator.of(write_domain(tmp_path))
     try:
+        talk = simulator.converse()
         for name in BAD:
-            using = asyncio.create_task(simulator.converse().say(f"use {name}"))
+            using = asyncio.create_task(talk.say(f"use {name}"))
             others = await asyncio.gather(*(simulator.converse().say("use ring") for _ in range(5)))
             turn = await using
             assert {tool["status"] for tool in turn["tools"]} == {EXPECTED[name]}, name
             for other in others:
                 assert [tool["status"] for tool in other["tools"]] == ["ok"], name
                 assert other["completed"] == ["use_ring"], name
-    finally:
-        await simulator.converse().say("use release")
-
-
-async def test_the_session_itself_goes_on_after_it(tmp_path: Path) -> None:
-    simulator = Simulator.of(write_domain(tmp_path))
-    try:
-        talk = simulator.converse()
-        for name in BAD:
-            await talk.say(f"use {name}")
-            turn = await talk.say("use ring" if name != "lie" else "please use ring")
-            assert turn["completed"] == ["use_ring"], (name, turn["reply"])
+            after = await talk.say("use ring" if name != "lie" else "please use ring")
+            assert after["completed"] == ["use_ring"], (name, after["reply"])
     finally:
         await simulator.converse().say("use release")
