@@ -19,6 +19,7 @@ from orchestrator.turns.turn import TurnKind
 from orchestrator.types import DEFAULT_TENANT, FlowId, JsonObject, SessionId, ToolId, UserId, new_id
 from parley.main import run
 from parley_client import Client
+from tests.cases import for_each
 from tests.contract.factories import commit_for, submission
 from tests.integration.gateway import House, open_house
 
@@ -112,7 +113,7 @@ async def test_keys_are_made_listed_and_revoked(terminal: Terminal) -> None:
     assert orjson.loads(line)["status"] == "revoked"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "complaint"),
     [
         (["x", "--operator", "--user", "ann"], "limited to a user"),
