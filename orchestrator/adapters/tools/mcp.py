@@ -3,6 +3,7 @@
 A tool's manifest inputs are checked against its server's schema. Its result is structured content or JSON text.
 """
 
+import logging
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -49,6 +50,7 @@ A response contains the output twice, as text and as structured content, and the
 """
 
 _log = get_logger(__name__)
+logging.getLogger("mcp.client.stdio").disabled = True  # its messages quote the server's output
 
 
 class McpTools:
@@ -149,13 +151,16 @@ async def _open_stdio(
     """
     with Path(os.devnull).open("w") as nowhere:  # noqa: ASYNC230 - it doesn't block; the output could quote requests
         async with stdio_client(server, errlog=nowhere) as (messages, outgoing):
-            to_us, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+            to_us, incoming = anyio.create_memory_object_stream[SessionMessage](0)
 
             async def forward() -> None:
                 with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
                     async with to_us:
                         async for message in messages:
-                            await to_us.send(message)
+                            if isinstance(message, Exception):
+                                _log.warning("An MCP server wrote an invalid message.")
+                            else:
+                                await to_us.send(message)
                 on_end()
 
             async with anyio.create_task_group() as tasks, incoming:
