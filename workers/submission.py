@@ -23,6 +23,7 @@ from orchestrator.turns.scheduled import EventRequest, require_known_event
 from orchestrator.turns.submission import (
     MAX_WAIT_S,
     NO_NUL,
+    DecisionReason,
     IdempotencyKey,
     Identifier,
     RequestBody,
@@ -110,7 +111,7 @@ class ApprovalRequest(RequestBody):
 
     approval_id: Identifier
     decision: Literal["grant", "deny"]
-    reason: Annotated[str, StringConstraints(max_length=2000, pattern=NO_NUL)] | None = None
+    reason: DecisionReason | None = None
     decided_by: Identifier | None = None
     tenant_id: Identifier = DEFAULT_TENANT
 

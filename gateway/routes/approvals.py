@@ -1,14 +1,14 @@
 """List and decide approvals (PX-17)."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from fastapi import APIRouter
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict, Field
 
 from gateway.dependencies import TheApprovals, TheCaller, TheTenant, TheTurns
 from gateway.schemas import Limit, response_of
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, Decision, resuming_turn
-from orchestrator.turns.submission import NO_NUL, Identifier, RequestBody
+from orchestrator.turns.submission import DecisionReason, Identifier, RequestBody
 from orchestrator.types import SessionId
 
 router = APIRouter(prefix="/v1/approvals", tags=["approvals"])
@@ -28,7 +28,7 @@ class ApprovalDecision(RequestBody):
     )
 
     decision: Literal["grant", "deny"]
-    reason: Annotated[str, StringConstraints(max_length=1000, pattern=NO_NUL)] | None = None
+    reason: DecisionReason | None = None
     decided_by: Identifier | None = None
 
 

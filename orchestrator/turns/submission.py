@@ -41,6 +41,7 @@ Identifier = Annotated[
 ]
 NO_NUL = r"^[^\x00]*$"
 NUL_REFUSED = "contains a NUL character, which can't be stored; remove it"
+DecisionReason = Annotated[str, StringConstraints(max_length=1000, pattern=NO_NUL)]
 IdempotencyKey = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=NO_NUL)]
 
 

@@ -183,6 +183,8 @@ def test_an_approval_that_is_not_there_is_refused(backend: Backend) -> None:
     with pytest.raises(Exception, match="decision") as caught:
         backend.call("decide_approval", approval_id="approval_0", decision="perhaps")
     assert caught.value.args[0] == "invalid_input"
+    with pytest.raises(Exception, match="reason"):  # longer than over HTTP
+        backend.call("decide_approval", approval_id="approval_0", decision="grant", reason="x" * 1001)
 
 
 def test_too_many_positional_arguments_are_refused(backend: Backend) -> None:
