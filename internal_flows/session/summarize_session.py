@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from internal_flows.session.promotion import SALIENT, About, is_lasting
 from internal_flows.stages import InternalFlow, Options, RunContext, before_all_response, skip
 from orchestrator.errors import BudgetExceeded, ModelOutputInvalid, ModelUnavailable
-from orchestrator.models.schemas import bounded_text, closed, list_of, one_of
+from orchestrator.models.schemas import array, bounded_text, closed, list_of, loose, one_of
 from orchestrator.ports.material import CONVERSATION, Conversation
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.types import Epoch, Json, JsonObject
@@ -25,26 +25,15 @@ LONGEST_FINDING = 300
 STATED = SALIENT
 """Salience of users' statements about themselves, if no model rates them."""
 
-JUDGED_BY: JsonObject = {
-    "type": "object",
-    "required": ["summary"],
-    "properties": {
-        "summary": {"type": "string", "minLength": 1},
-        "findings": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["text", "about"],
-                "properties": {
-                    "text": {"type": "string", "minLength": 1},
-                    "about": {"enum": [about.value for about in About]},
-                    "salience": {"type": "number", "minimum": 0, "maximum": 1},
-                    "explicit": {"type": "boolean"},
-                },
-            },
-        },
-    },
-}
+_TEXT: JsonObject = {"type": "string", "minLength": 1}
+_FINDING = loose(
+    ["text", "about"],
+    text=_TEXT,
+    about={"enum": [about.value for about in About]},
+    salience={"type": "number", "minimum": 0, "maximum": 1},
+    explicit={"type": "boolean"},
+)
+JUDGED_BY = loose(["summary"], summary=_TEXT, findings=array(_FINDING))
 
 
 def summary_schema(longest: int) -> JsonObject:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from orchestrator.dialogue.records import Frame
 from orchestrator.errors import FailureCategory
 from orchestrator.models.engineer import PromptEngineer
-from orchestrator.models.schemas import bounded_text, closed, one_of, one_of_or_null
+from orchestrator.models.schemas import bounded_text, closed, loose, one_of, one_of_or_null
 from orchestrator.pex.execution import Execution, Failed, Recovery
 from orchestrator.ports.language_model import MODEL_FAILURES
 from orchestrator.saying import say
@@ -127,16 +127,14 @@ def _show_plainly(run: Execution, frame: Frame) -> str | None:
 PROMPT = "pex_redraw"
 LONGEST_NAME = 120
 LONGEST_CHART_TYPE = 20
-SCHEMA: JsonObject = {
-    "type": "object",
-    "required": ["display_type"],
-    "properties": {
-        "display_type": {"enum": list(DISPLAY_TYPES)},
-        "field": {"anyOf": [{"type": "string"}, {"type": "null"}]},
-        "display_name": {"type": "string", "maxLength": LONGEST_NAME},
-        "chart_type": {"anyOf": [{"type": "string"}, {"type": "null"}]},
-    },
-}
+_TEXT_OR_NULL: JsonObject = {"anyOf": [{"type": "string"}, {"type": "null"}]}
+SCHEMA = loose(
+    ["display_type"],
+    display_type={"enum": list(DISPLAY_TYPES)},
+    field=_TEXT_OR_NULL,
+    display_name=bounded_text(LONGEST_NAME),
+    chart_type=_TEXT_OR_NULL,
+)
 
 
 async def _redraw(run: Execution, engineer: PromptEngineer, frame: Frame, fault: str) -> str | None:

@@ -7,7 +7,7 @@ of a flow.
 
 from __future__ import annotations
 
-from orchestrator.models.schemas import bounded_text, closed
+from orchestrator.models.schemas import bounded_text, closed, loose
 from orchestrator.pex.calls.guarded_call import call_guarded
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution, Query, Recovery
@@ -23,21 +23,12 @@ NOTHING_FOUND = "it found no rows"
 PROMPT = "pex_requery"
 LONGEST_STATEMENT = 8000  # characters
 LONGEST_REASON = 200  # characters
-SCHEMA: JsonObject = {
-    "type": "object",
-    "required": ["statement"],
-    "properties": {
-        "statement": {"type": ["string", "null"], "maxLength": LONGEST_STATEMENT},
-        "change": {"type": "string", "maxLength": LONGEST_REASON},
-    },
-}
+_STATEMENT: JsonObject = {"type": ["string", "null"], "maxLength": LONGEST_STATEMENT}
+SCHEMA = loose(["statement"], statement=_STATEMENT, change=bounded_text(LONGEST_REASON))
 
 
 def requery_schema() -> JsonObject:
-    return closed(
-        statement={"type": ["string", "null"], "maxLength": LONGEST_STATEMENT},
-        change=bounded_text(LONGEST_REASON),
-    )
+    return closed(statement=_STATEMENT, change=bounded_text(LONGEST_REASON))
 
 
 async def repair_query(run: Execution, policy: Choices, *, failed: str | None = None) -> bool:
