@@ -15,14 +15,13 @@ from orchestrator.errors import ParleyError
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import WEBHOOK_POSTS, WEBHOOKS_GIVEN_UP
 from orchestrator.turns.event import Event
-from orchestrator.turns.webhook import (
+from orchestrator.turns.webhook import HeldFeed, check_url
+from workers.webhook_posts import (
     ATTEMPT_HEADER,
     EVENT_TYPE_HEADER,
     Delivered,
     DeliveryFailed,
     DeliveryResult,
-    HeldFeed,
-    check_url,
     delivery_body,
     event_id,
     retry_after,

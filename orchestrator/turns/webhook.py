@@ -1,29 +1,14 @@
-"""Webhook deliveries: format, signatures and retries (RT-16).
-
-Deliveries are signed according to Standard Webhooks.
-"""
+"""Webhooks, the progress of their deliveries, and their secrets (RT-16)."""
 
 import base64
-import random
 import secrets
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Final, TypeAlias
+from datetime import datetime
 from urllib.parse import urlsplit
-
-import orjson
-from standardwebhooks import Webhook as Signer
 
 from orchestrator.errors import InvalidInput
 from orchestrator.turns.event import Event
-from orchestrator.types import JsonObject, SessionId, TenantId
-
-EVENT_TYPE_HEADER: Final = "Parley-Event"
-ATTEMPT_HEADER: Final = "Parley-Attempt"
-
-FIRST_RETRY_S: Final = 1.0
-LONGEST_RETRY_S: Final = 3600.0
+from orchestrator.types import SessionId, TenantId
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,22 +62,6 @@ class HeldFeed:
     secrets: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Delivered:
-    """A delivery that the receiver confirmed."""
-
-
-@dataclass(frozen=True, slots=True)
-class DeliveryFailed:
-    """A delivery that the receiver did not confirm. `final`: True if the receiver unsubscribed."""
-
-    why: str
-    final: bool = False
-
-
-DeliveryResult: TypeAlias = Delivered | DeliveryFailed
-
-
 def check_url(url: str) -> str:
     """Return a webhook URL's host. Raise InvalidInput if the URL is not valid."""
     try:
@@ -107,43 +76,6 @@ def check_url(url: str) -> str:
     return host
 
 
-def event_id(event: Event) -> str:
-    """Return the event's ID, which is the same in all deliveries, so that receivers can detect duplicates."""
-    return f"{event.session_id}:{event.number}"
-
-
-def delivery_body(tenant_id: TenantId, event: Event) -> bytes:
-    body: JsonObject = {
-        "id": event_id(event),
-        "type": event.type,
-        "tenant_id": tenant_id,
-        "session_id": event.session_id,
-        "turn_id": event.turn_id,
-        "number": event.number,
-        "payload": event.payload,
-    }
-    return orjson.dumps(body)
-
-
 def new_secret() -> str:
     """Generate a signing secret in Standard Webhooks format, from 32 random bytes."""
     return f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}"
-
-
-def signed_headers(keys: Sequence[str], event_id: str, body: bytes, now: float) -> dict[str, str]:
-    """Return the Standard Webhooks headers: ID, timestamp and a signature for each active secret."""
-    at = datetime.fromtimestamp(int(now), UTC)
-    return {
-        "webhook-id": event_id,
-        "webhook-timestamp": str(int(now)),
-        "webhook-signature": " ".join(Signer(key).sign(event_id, at, body.decode()) for key in keys),
-    }
-
-
-def retry_after(attempts: int) -> float:
-    """Return the delay in seconds after failed attempt number `attempts`: exponential backoff with jitter.
-
-    The delay before jitter is at most `LONGEST_RETRY_S`.
-    """
-    delay = min(LONGEST_RETRY_S, FIRST_RETRY_S * 2.0 ** min(attempts - 1, 20))
-    return delay * random.uniform(0.75, 1.25)

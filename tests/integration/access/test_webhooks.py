@@ -14,7 +14,6 @@ from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.errors import InvalidInput, NotFound, Unauthenticated
 from orchestrator.ports.tasks import SUBMIT_TURN
-from orchestrator.turns import webhook as rules
 from orchestrator.types import SessionId, TenantId, new_id
 from tests.cases import for_each
 from tests.celery_clients import celery_client
@@ -22,6 +21,7 @@ from tests.integration.access.posting import Post
 from tests.integration.access.receiver import Receiver, receiver
 from tests.integration.chaos.fleet import fleet
 from tests.integration.chaos.processes.counting import EFFECTS
+from workers import webhook_posts
 
 
 @pytest.fixture
@@ -37,8 +37,8 @@ async def post(database_url: str) -> AsyncIterator[Post]:
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """Retry within a second, so that tests need not wait."""
-    monkeypatch.setattr(rules, "FIRST_RETRY_S", 0.05)
-    monkeypatch.setattr(rules, "LONGEST_RETRY_S", 0.5)
+    monkeypatch.setattr(webhook_posts, "FIRST_RETRY_S", 0.05)
+    monkeypatch.setattr(webhook_posts, "LONGEST_RETRY_S", 0.5)
 
 
 def numbers(place: Receiver, post: Post, session: SessionId) -> list[int]:

@@ -16,14 +16,17 @@ from orchestrator.turns.event import Event
 from orchestrator.types import SessionId, TenantId
 from parley_client import verify_webhook
 from tests.cases import for_each
+from workers import webhook_posts
 
 SECRET, OLD, WRONG = (webhook.new_secret() for _ in range(3))
 EVENT = Event(SessionId("s"), "answer", None, {"reply": "héllo"}, number=7)
-BODY = webhook.delivery_body(TenantId("acme"), EVENT)
+BODY = webhook_posts.delivery_body(TenantId("acme"), EVENT)
 
 
 def headers(*secrets: str, age_s: float = 0.0, body: bytes = BODY) -> dict[str, str]:
-    return webhook.signed_headers(secrets or (SECRET,), webhook.event_id(EVENT), body, time.time() - age_s)
+    return webhook_posts.signed_headers(
+        secrets or (SECRET,), webhook_posts.event_id(EVENT), body, time.time() - age_s
+    )
 
 
 def test_a_genuine_delivery_gives_its_event() -> None:
@@ -41,7 +44,7 @@ def test_a_genuine_delivery_gives_its_event() -> None:
 
 def test_the_signature_is_what_the_page_says() -> None:
     """Receivers in other languages rely on the page."""
-    given = webhook.signed_headers([SECRET], "s:7", BODY, 1_800_000_000.5)
+    given = webhook_posts.signed_headers([SECRET], "s:7", BODY, 1_800_000_000.5)
     key = base64.b64decode(SECRET.removeprefix("whsec_"))
     expected = base64.b64encode(hmac.digest(key, b"s:7.1800000000." + BODY, hashlib.sha256)).decode()
     assert given == {
@@ -117,8 +120,8 @@ def test_a_genuine_body_that_is_no_event_is_named_as_such(body: bytes) -> None:
 
 
 def test_attempts_get_rarer_and_never_rarer_than_an_hour() -> None:
-    delays = [webhook.retry_after(attempts) for attempts in (1, 2, 5, 10, 13, 1000)]
+    delays = [webhook_posts.retry_after(attempts) for attempts in (1, 2, 5, 10, 13, 1000)]
     assert 0.75 <= delays[0] <= 1.25
     assert 12 <= delays[2] <= 20
     assert all(2700 <= delay <= 4500 for delay in delays[4:])
-    assert len({webhook.retry_after(8) for _ in range(20)}) > 1
+    assert len({webhook_posts.retry_after(8) for _ in range(20)}) > 1
