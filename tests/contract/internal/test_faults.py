@@ -118,7 +118,7 @@ async def test_a_chain_goes_on_when_the_worker_that_carries_its_links_is_killed(
     nodes = make_nodes(on_workers.catalogue, shape, n2={"takes_s": 2.0})
     started = await on_workers.start(nodes)
     await on_workers.is_at_work(started.runs["n2"])
-    [holder] = [worker for worker in crew.workers if "n0.run" in worker.log.read_text()]
+    holder = next(worker for worker in crew.workers if "n2.run" in worker.log.read_text())
     holder.kill()
     ended = {name: (await on_workers.chain_ended(run_id))[-1] for name, run_id in started.runs.items()}
 
