@@ -322,6 +322,7 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
             frames=PostgresArchive(ports.stores.database),
             record_signal=count_signal,
         ),
+        development=ports.settings.development,
     )
 
 

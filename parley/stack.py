@@ -237,6 +237,7 @@ def _environment(plan: StackPlan, stores: Stores) -> dict[str, str]:
         "PARLEY_EVALUATIONS_FOLDER": os.environ.get("PARLEY_EVALUATIONS_FOLDER")
         or str(plan.data_dir / EVALUATIONS),
         "PARLEY_KEEP_PROMPTS": os.environ.get("PARLEY_KEEP_PROMPTS", "true"),
+        "PARLEY_DEVELOPMENT": os.environ.get("PARLEY_DEVELOPMENT", "true"),
         "PYTHONUNBUFFERED": "1",
         TRAINED_FOLDER: str(_kept_in(plan)),
         **{name: os.environ.get(name, value) for name, value in ONE_THREAD_EACH.items()},

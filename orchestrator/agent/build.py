@@ -39,6 +39,7 @@ def build_agent(
     engineer: PromptEngineer | None = None,
     system1: System1 | None = None,
     ports: AgentPorts | None = None,
+    development: bool = False,
 ) -> Agent:
     """Create a domain's agent.
 
@@ -51,12 +52,13 @@ def build_agent(
         engineer: calls models. Default: no models, only the local classifier and templates.
         system1: a trained local classifier. Default: train one, which takes one or two seconds.
         ports: the process's other ports. Default: none.
+        development: True to enable the domain's commands for developers.
 
     Raises:
         ConfigurationError: if a schema or template cannot be compiled.
     """
     registry = Registry(domain.entities)
-    nlu = NLU(domain, engineer, system1=system1)
+    nlu = NLU(domain, engineer, system1=system1, development=development)
     planner = Planner(Advisor(engineer, nlu.ground))
     carried_out = make_policies(domain, policies, planner, engineer)
     tools = ToolRunner(Toolbox(domain.tools, services), domain, tool_ports)

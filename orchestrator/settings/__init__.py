@@ -132,6 +132,8 @@ class Settings(BaseSettings):
     They contain users' messages, memories and tool results; secrets are hidden. `parley up` enables this
     setting.
     """
+    development: Annotated[bool, TURNS] = False
+    """Enable the commands that a domain marks with `development`. `parley up` enables this setting."""
     model_failures: Annotated[int, WORKERS, Form("failures")] = Field(5, ge=1)
     """The number of consecutive failures after which calls to a model are suspended."""
     model_cooling_s: Annotated[Seconds, WORKERS] = Field(15.0, ge=0)
