@@ -174,6 +174,8 @@ async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> Async
             total_limit=settings.total_inbox_limit,
             word=partial(render_told, domains),
         )
+        sandbox = PythonSandbox()
+        stack.push_async_callback(sandbox.close)
         events = EventFeed(PostgresEventLog(database), live, inbox)
         stack.push_async_callback(events.close)
         shared = Shared(
@@ -195,7 +197,7 @@ async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> Async
             waiter=TurnWaiter(inbox, live),
             messages=messages,
             domains=domains,
-            sandbox=PythonSandbox(),
+            sandbox=sandbox,
             sql_sandbox=SqlSandbox(),
             closing=stack,
             models=_open_models(settings, redis, stack),

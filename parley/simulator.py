@@ -77,6 +77,7 @@ class Simulator:
     transports: Transports | None = None
     preferences: MemoryPreferences = field(default_factory=MemoryPreferences)
     documents: MemoryDocuments = field(default_factory=MemoryDocuments)
+    python: PythonSandbox = field(default_factory=PythonSandbox)
     scheduled: MemoryScheduledEvents = field(init=False)
 
     def __post_init__(self) -> None:
@@ -154,7 +155,7 @@ class Simulator:
             preferences=self.preferences,
             context=self.make_memory().context,
             scheduled=self.scheduled,
-            python=PythonSandbox(),
+            python=self.python,
             sql=SqlSandbox(),
         )
         return lambda tenant_id: {**own(tenant_id), **stand_ins}
@@ -163,9 +164,10 @@ class Simulator:
         return word_for(self.loaded.domain, told)
 
     async def close(self) -> None:
-        """Close the connections of HTTP tools, and the connections and processes of MCP tools."""
+        """Close the connections of HTTP tools, and the processes of MCP tools and of model-written Python."""
         if self.transports is not None:
             await self.transports.close()
+        await self.python.close()
 
     def converse(self, *, user_id: str | None = None) -> Conversation:
         return Conversation(self, SessionId(new_id("session")), UserId(user_id) if user_id else None)

@@ -13,14 +13,10 @@ GUARDRAIL = "x-guardrail"
 STATEMENTS = "x-statements"
 
 _HARMLESS = """
-base64 binascii bisect calendar cmath collections collections.abc colorsys datetime decimal difflib fractions
-    graphlib hashlib heapq html itertools json math numbers random re statistics textwrap time unicodedata
+base64 binascii bisect collections datetime decimal hashlib itertools json math random re statistics time unicodedata
     """
 HARMLESS_MODULES = frozenset(_HARMLESS.split())
-"""Modules that a configuration can permit, because they only compute.
-
-`functools` and `string` are excluded, because `update_wrapper` and `Formatter` access attributes by name.
-"""
+"""Modules that a configuration can permit: those of the Python interpreter for model-written code that only compute."""
 
 
 class Language(StrEnum):

@@ -16,7 +16,7 @@ from orchestrator.types import Json, JsonObject
 class SandboxLimits:
     """Limits of one run.
 
-    `memory_bytes` limits the whole address space. The interpreter itself needs about 40 MB.
+    `memory_bytes`: for Python, what the code allocates; for SQL, the process's whole address space.
     """
 
     wall_s: float = 5.0

@@ -23,10 +23,12 @@ from orchestrator.domain.compile import DomainSources, compile_domain, read_conf
 from orchestrator.domain.compile.problems import Problems, SourceFile, shorten, suggest
 from orchestrator.domain.compile.skills import SkillSource
 from orchestrator.domain.configuration import DomainConfig
+from orchestrator.domain.guarding import Language, read_guarded_inputs
 from orchestrator.domain.locales import ENGLISH
 from orchestrator.domain.model import Domain, Implementation
 from orchestrator.domain.schema import FlowEntry, OntologyFile
 from orchestrator.errors import ConfigurationError, InvalidInput, Problem
+from orchestrator.extras import is_missing, needs_extra
 from orchestrator.models.templates import load_prompts
 from orchestrator.turns.turn import IfBusy
 from orchestrator.types import Dact, JsonObject, is_object
@@ -104,9 +106,19 @@ def _load(name_or_path: str | Path, problems: Problems) -> LoadedDomain | None:
     targets = {tool.target for tool in domain.tools.values() if tool.implementation is Implementation.SERVICE}
     names = {target.partition(".")[0] for target in targets}
     services = import_services(folder, Problems())
+    if not problems.found:
+        _check_python_sandbox(domain, problems)
     return LoadedDomain(
         domain, {name: services[name] for name in names if name in services}, compiled.policies
     )
+
+
+def _check_python_sandbox(domain: Domain, problems: Problems) -> None:
+    """Report a tool that runs model-written Python if the interpreter for it is not installed."""
+    for name, tool in domain.tools.items():
+        languages = {guarded.language for guarded in read_guarded_inputs(tool.input_schema)}
+        if Language.PYTHON in languages and is_missing("sandbox"):
+            problems.add(SourceFile("tools.yaml"), ("tools", name), needs_extra("sandbox"))
 
 
 def _find(name_or_path: str | Path, problems: Problems) -> Path | None:

@@ -1,3 +1,4 @@
-from orchestrator.adapters.sandbox.process import Layer, PythonSandbox, SqlSandbox
+from orchestrator.adapters.sandbox.monty import PythonSandbox
+from orchestrator.adapters.sandbox.process import SqlSandbox
 
-__all__ = ["Layer", "PythonSandbox", "SqlSandbox"]
+__all__ = ["PythonSandbox", "SqlSandbox"]

@@ -1,4 +1,4 @@
-"""Restrictions that a sandbox process imposes on itself before it runs model-written code.
+"""Restrictions that the SQL process imposes on itself before it runs a model-written query.
 
 This module imports only the standard library, because sandbox processes start without the package.
 """
@@ -120,14 +120,10 @@ def filter_system_calls(libc: Any) -> bool:
     return libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(program), 0, 0) == 0
 
 
-def answer(body: dict[str, Any], encode: Any = json.dumps, write: Any = os.write) -> None:
-    send(encode(body), write)
-
-
-def send(text: str, write: Any = os.write) -> None:
+def send(text: str) -> None:
     data = text.encode()
     while data:
-        data = data[write(1, data) :]
+        data = data[os.write(1, data) :]
 
 
 def stopped(category: str, message: str) -> str:
@@ -141,15 +137,13 @@ def isolate(request: dict[str, Any]) -> bool:
     """
     libc = ctypes.CDLL(None)
     libc.prctl.argtypes = (ctypes.c_int, *(ctypes.c_ulong,) * 4)
-    without: list[str] = request.get("without", [])
-    network = "network" not in without and leave_network(libc)
+    network = leave_network(libc)
     drop_identity()
     libc.prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)
     libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     set_limits(request["limits"])
-    calls = "calls" not in without and filter_system_calls(libc)
-    return network or calls
+    return filter_system_calls(libc) or network
 
 
 def serve(attempt: Callable[[dict[str, Any]], str]) -> None:

@@ -1,4 +1,4 @@
-"""Sandboxes that run each call in a new process and enforce its time limit."""
+"""A sandbox that runs each query in a new process and enforces its time limit."""
 
 import asyncio
 import contextlib
@@ -8,7 +8,6 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
 
 import orjson
@@ -26,20 +25,17 @@ from orchestrator.ports.sandbox import (
 )
 from orchestrator.types import JsonObject
 
-PYTHON_WORKER = Path(__file__).with_name("python_worker.py")
 SQL_WORKER = Path(__file__).with_name("sql_worker.py")
-# Disable Python's environment variables, user packages, bytecode files and warnings. The Python sandbox adds
-# -S, which disables site packages.
+# Disable Python's environment variables, user packages, bytecode files and warnings.
 INTERPRETER_FLAGS = ("-I", "-B", "-W", "ignore")
 ENVIRONMENT = {"MALLOC_ARENA_MAX": "1"}  # each additional arena would use up limited address space
 ANSWER_OVERHEAD_BYTES = 4096
-DEFAULT_LIMITS = SandboxLimits()
 DEFAULT_QUERY_LIMITS = QueryLimits()
 
 _ENDED_BY: dict[int, Stopped] = {
-    signal.SIGXCPU: Stopped(StopCategory.TIMEOUT, "The code exceeded its CPU time limit."),
-    signal.SIGSYS: Stopped(StopCategory.FORBIDDEN, "The code made a forbidden system call."),
-    signal.SIGXFSZ: Stopped(StopCategory.FORBIDDEN, "The code tried to write a file."),
+    signal.SIGXCPU: Stopped(StopCategory.TIMEOUT, "The query exceeded its CPU time limit."),
+    signal.SIGSYS: Stopped(StopCategory.FORBIDDEN, "The query made a forbidden system call."),
+    signal.SIGXFSZ: Stopped(StopCategory.FORBIDDEN, "The query tried to write a file."),
     signal.SIGKILL: Stopped(
         StopCategory.MEMORY, "The system killed the process, probably because it used too much memory."
     ),
@@ -47,61 +43,6 @@ _ENDED_BY: dict[int, Stopped] = {
 
 _QUERY_ROWS = TypeAdapter(QueryRows)
 _CATEGORIES = frozenset(category.value for category in StopCategory)
-
-
-class Layer(StrEnum):
-    """An isolation layer, in addition to resource limits, restricted builtins and the time limit."""
-
-    NETWORK = "network"
-    """A network namespace without interfaces, if the system permits one."""
-    CALLS = "calls"
-    """A seccomp filter that kills the process at any system call that computation doesn't need."""
-    EVENTS = "events"
-    """An audit hook that ends the process at the first audit event that is not known to be harmless."""
-
-
-class PythonSandbox:
-    """A `Sandbox` that runs each call in a new process.
-
-    Calls return `Stopped` with the category UNAVAILABLE if neither a network namespace nor seccomp is
-    available.
-
-    Args:
-        max_parallel: maximum number of processes. Waiting for a free place doesn't count as run time.
-        without: layers to disable, so that tests can show what the other layers stop.
-    """
-
-    def __init__(
-        self,
-        *,
-        max_parallel: int = 4,
-        without: frozenset[Layer] = frozenset(),
-    ) -> None:
-        self._places = asyncio.Semaphore(max_parallel)
-        self._without = sorted(without)
-
-    async def run_python(
-        self,
-        function_source: str,
-        arguments: JsonObject,
-        limits: SandboxLimits = DEFAULT_LIMITS,
-        *,
-        imports: frozenset[str] = frozenset(),
-    ) -> SandboxResult:
-        request: JsonObject = {
-            "source": function_source,
-            "arguments": arguments,
-            "imports": sorted(imports),
-            "limits": asdict(limits),
-            "without": self._without,
-        }
-        try:
-            written = orjson.dumps(request)
-        except TypeError as error:
-            return Stopped(StopCategory.ERROR, f"The arguments are not JSON: {error}.")
-        async with self._places:
-            with tempfile.TemporaryDirectory(prefix="parley-") as folder:
-                return await _run(("-S", str(PYTHON_WORKER)), written, folder, limits)
 
 
 class SqlSandbox:
@@ -129,7 +70,7 @@ class SqlSandbox:
                         "memory": f"{limits.process.memory_bytes * 2 // 3}B",
                     },
                 }
-                result = await _run((str(SQL_WORKER),), orjson.dumps(request), folder, limits.process)
+                result = await _run(orjson.dumps(request), folder, limits.process)
         if isinstance(result, Stopped):
             return result
         try:
@@ -155,10 +96,10 @@ def _write_tables(tables: Mapping[str, Table], folder: Path) -> JsonObject:
     return written
 
 
-async def _run(worker: tuple[str, ...], request: bytes, folder: str, limits: SandboxLimits) -> SandboxResult:
+async def _run(request: bytes, folder: str, limits: SandboxLimits) -> SandboxResult:
     try:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, *INTERPRETER_FLAGS, *worker),
+            *(sys.executable, *INTERPRETER_FLAGS, str(SQL_WORKER)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
@@ -172,7 +113,7 @@ async def _run(worker: tuple[str, ...], request: bytes, folder: str, limits: San
         async with asyncio.timeout(limits.wall_s):
             return await _converse(process, request, limits)
     except TimeoutError:
-        return Stopped(StopCategory.TIMEOUT, f"The code took longer than {limits.wall_s:g} seconds.")
+        return Stopped(StopCategory.TIMEOUT, f"The query took longer than {limits.wall_s:g} seconds.")
     finally:
         await _end(process)
 
@@ -219,7 +160,7 @@ def _read(answer: bytes, code: int) -> SandboxResult:
         body = orjson.loads(answer)
     except orjson.JSONDecodeError:
         if code == OUT_OF_MEMORY:
-            return Stopped(StopCategory.MEMORY, "The code exceeded its memory limit.")
+            return Stopped(StopCategory.MEMORY, "The query exceeded its memory limit.")
         if code == 0:
             return Stopped(StopCategory.ERROR, "The result is not valid JSON.")
         return Stopped(StopCategory.UNAVAILABLE, f"The process exited with code {code} without a result.")
@@ -229,7 +170,7 @@ def _read(answer: bytes, code: int) -> SandboxResult:
         case {"stopped": str(category), "message": str(message)} if category in _CATEGORIES:
             return Stopped(StopCategory(category), message)
         case _:
-            return Stopped(StopCategory.FORBIDDEN, "The code produced an invalid result.")
+            return Stopped(StopCategory.FORBIDDEN, "The query produced an invalid result.")
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

@@ -1,6 +1,7 @@
-"""Check model-written Python: one function, few imports, no access to the interpreter's internals.
+"""Check model-written Python: one function, few imports, known names.
 
-The checks parse the code and never run it. The sandbox, which runs the code, does not rely on the checks.
+The checks parse the code and never run it. They help the model to write code that works. The sandbox, which runs the
+code, does not rely on them for security.
 """
 
 from __future__ import annotations
@@ -8,31 +9,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from orchestrator.tools.guardrails.python_names import find_name_faults, find_unknown_keys, read_scope
+from orchestrator.tools.guardrails.python_names import find_name_faults, find_unknown_keys
 from orchestrator.tools.guardrails.verdict import ApprovedCode, Category, Entities, RejectedCode
 
 MAX_CHARACTERS = 20_000
 MAX_DEPTH = 60
 """Maximum depth of the syntax tree."""
 
-_ALLOWED_SYNTAX = """
-Module FunctionDef arguments arg Return Expr Pass Assign AugAssign Delete For While If Break Continue Raise Try
-    ExceptHandler Assert Import ImportFrom alias Match match_case MatchValue MatchSingleton MatchSequence
-    MatchMapping MatchStar MatchAs MatchOr BoolOp NamedExpr BinOp UnaryOp Lambda IfExp Dict Set ListComp SetComp
-    DictComp GeneratorExp comprehension Compare Call keyword FormattedValue JoinedStr Constant Attribute Subscript
-    Starred Name List Tuple Slice expr_context boolop operator unaryop cmpop
-    """
-_ALLOWED_NODES: tuple[type[ast.AST], ...] = tuple(getattr(ast, name) for name in _ALLOWED_SYNTAX.split())
-
 _SYNTAX_REPAIRS: dict[type[ast.AST], str] = {
     ast.ClassDef: "Classes cannot be defined; use dicts and tuples.",
     ast.AsyncFunctionDef: "Write a plain function with def.",
-    ast.With: "`with` is not needed here; omit it.",
     ast.Yield: "Return a list instead of yielding.",
     ast.YieldFrom: "Return a list instead of yielding.",
-    ast.Global: "Use local variables only.",
-    ast.Nonlocal: "Use local variables only.",
-    ast.MatchClass: "Match on values, lists or dicts, not on classes.",
 }
 
 
@@ -50,7 +38,7 @@ def check_python(
     if isinstance(function, RejectedCode):
         return function
     ast.fix_missing_locations(_DropAnnotations().visit(tree))
-    rejected = next(_faults(tree, function, entities, allowed_imports), None)
+    rejected = next(_faults(tree, entities, allowed_imports), None)
     if rejected:
         return rejected
     try:
@@ -130,25 +118,20 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 
 def _faults(
-    tree: ast.Module, function: ast.FunctionDef, entities: Entities | None, allowed_imports: tuple[str, ...]
+    tree: ast.Module, entities: Entities | None, allowed_imports: tuple[str, ...]
 ) -> Iterator[RejectedCode]:
     """Yield all violations; the caller reports the first."""
-    if function.decorator_list:
-        yield RejectedCode(Category.FORBIDDEN_SYNTAX, "Decorators are not allowed; omit them.")
-    scope = read_scope(tree, allowed_imports)
-    for node in ast.walk(tree):
-        if not isinstance(node, _ALLOWED_NODES) or getattr(node, "is_async", 0):
-            yield _forbidden_syntax(node)
-        yield from find_name_faults(node, scope)
+    yield from (_forbidden_syntax(node) for node in ast.walk(tree) if type(node) in _SYNTAX_REPAIRS)
+    yield from find_name_faults(tree, allowed_imports)
     if entities is not None:
         yield from find_unknown_keys(tree, entities)
 
 
 def _forbidden_syntax(node: ast.AST) -> RejectedCode:
     line = getattr(node, "lineno", 1)
-    repair = _SYNTAX_REPAIRS.get(type(node), "Write it with plain statements.")
     return RejectedCode(
-        Category.FORBIDDEN_SYNTAX, f"{type(node).__name__} on line {line} is not allowed. {repair}"
+        Category.FORBIDDEN_SYNTAX,
+        f"{type(node).__name__} on line {line} is not allowed. {_SYNTAX_REPAIRS[type(node)]}",
     )
 
 

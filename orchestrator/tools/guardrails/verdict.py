@@ -25,7 +25,6 @@ class Category(StrEnum):
     FORBIDDEN_SYNTAX = "forbidden_syntax"
     FORBIDDEN_IMPORT = "forbidden_import"
     FORBIDDEN_NAME = "forbidden_name"
-    FORBIDDEN_ATTRIBUTE = "forbidden_attribute"
     NOT_ONE_STATEMENT = "not_one_statement"
     NOT_READ_ONLY = "not_read_only"
     """A statement that changes data, which the tool does not permit."""
