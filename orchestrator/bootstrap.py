@@ -175,7 +175,7 @@ async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> Async
             word=partial(render_told, domains),
         )
         sandbox = PythonSandbox()
-        stack.push_async_callback(sandbox.close)
+        stack.push_async_callback(sandbox.aclose)
         events = EventFeed(PostgresEventLog(database), live, inbox)
         stack.push_async_callback(events.close)
         shared = Shared(

@@ -167,7 +167,7 @@ class Simulator:
         """Close the connections of HTTP tools, and the processes of MCP tools and of model-written Python."""
         if self.transports is not None:
             await self.transports.close()
-        await self.python.close()
+        await self.python.aclose()
 
     def converse(self, *, user_id: str | None = None) -> Conversation:
         return Conversation(self, SessionId(new_id("session")), UserId(user_id) if user_id else None)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 from random import Random
+from typing import Any, Self
 
 import pytest
+from pydantic_monty import MountDir
 
-from orchestrator.adapters.sandbox import PythonSandbox
-from orchestrator.adapters.sandbox.process import PYTHON_WORKER
+from orchestrator.adapters.sandbox import PythonSandbox, monty
+from orchestrator.adapters.sandbox.process import SQL_WORKER
 from orchestrator.ports.sandbox import Returned, SandboxLimits, StopCategory, Stopped
 from orchestrator.tools.guardrails import python_code, python_names
 from orchestrator.tools.guardrails.python_code import check_python
@@ -99,7 +103,12 @@ async def fuzz(count: int, seed: int, *, until_forbidden: bool = False) -> Count
 
     `until_forbidden`: True to stop at the first code that only the sandbox stopped.
     """
-    random, sandbox, counts = Random(seed), PythonSandbox(), Counter[str]()
+    async with contextlib.aclosing(PythonSandbox()) as sandbox:
+        return await _fuzz(sandbox, count, seed, until_forbidden=until_forbidden)
+
+
+async def _fuzz(sandbox: PythonSandbox, count: int, seed: int, *, until_forbidden: bool) -> Counter[str]:
+    random, counts = Random(seed), Counter[str]()
     for _ in range(count):
         verdict = check_python(make_code(random), None, ALLOWED_IMPORTS)
         if isinstance(verdict, RejectedCode):
@@ -129,9 +138,47 @@ async def test_nothing_of_twenty_thousand_functions_reaches_for_the_system() -> 
     assert set(counts) - {"rejected"} <= HARMLESS, counts
 
 
+class Holed:
+    """A planted fault: a pool whose sessions may read this folder. It stands for its pool and for a session."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+        self.worker_pid = getattr(real, "worker_pid", None)
+
+    def checkout(self, **options: Any) -> Holed:
+        return Holed(self._real.checkout(**options))
+
+    def __enter__(self) -> Self:
+        return type(self)(self._real.__enter__())
+
+    def __exit__(self, *error: object) -> None:
+        self._real.__exit__(*error)
+
+    def feed_run(self, code: str, **options: Any) -> Any:
+        folder = str(Path(__file__).parent)
+        mount = MountDir(host_path=folder, virtual_path="/", mode="read-only")
+        return self._real.feed_run(code, mount=mount, **options)
+
+
+async def test_a_hole_that_was_planted_in_the_interpreter_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The samples expect the ending `forbidden` for files; with the fault, they return what is in one."""
+    code = f"def f():\n    return open('/{Path(__file__).name}').readline()"
+    async with contextlib.aclosing(PythonSandbox()) as sandbox:
+        refused = await sandbox.run_python(code, {}, LIMITS)
+    opened = monty._open_pool
+    monkeypatch.setattr(monty, "_open_pool", lambda most: Holed(opened(most)))
+    async with contextlib.aclosing(PythonSandbox()) as sandbox:
+        read = await sandbox.run_python(code, {}, LIMITS)
+
+    assert isinstance(refused, Stopped)
+    assert refused.category is StopCategory.FORBIDDEN
+    assert isinstance(read, Returned)
+    assert "Model-written Python" in read.value
+
+
 async def test_the_fuzzer_finds_a_hole_that_was_planted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the rules for names, code accesses the outside, and only the sandbox stops it."""
-    monkeypatch.setattr(python_code, "find_name_faults", lambda node, scope: iter(()))
+    monkeypatch.setattr(python_code, "find_name_faults", lambda tree, allowed: iter(()))
 
     counts = await fuzz(400, seed=1, until_forbidden=True)
 
@@ -178,11 +225,11 @@ ctypes.CDLL(None).tgkill(int(sys.argv[2]), int(sys.argv[2]), 9)
 
 
 def give_up(how: str) -> int:
-    command = [sys.executable, "-I", "-c", GIVE_UP, str(PYTHON_WORKER.parent), how]
+    command = [sys.executable, "-I", "-c", GIVE_UP, str(SQL_WORKER.parent), how]
     return subprocess.run(command, check=False, stderr=subprocess.DEVNULL).returncode
 
 
-def test_a_process_may_end_itself_and_nobody_else() -> None:
+def test_a_query_process_may_end_itself_and_nobody_else() -> None:
     """A process without memory aborts, which is not a forbidden system call."""
     with subprocess.Popen(["sleep", "60"]) as bystander:
         codes = give_up("abort"), give_up(str(bystander.pid))

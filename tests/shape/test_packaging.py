@@ -16,8 +16,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from orchestrator import extras
+from orchestrator.adapters.domains.folder import check_domain
 from orchestrator.errors import InvalidInput
-from orchestrator.extras import explain_missing, extra_of
+from orchestrator.extras import explain_missing, extra_of, needs_extra
 from parley.commands.options import resolve_domain
 from tests.shape.sources import REPOSITORY, facts_of, name_of, python_files
 
@@ -172,6 +173,19 @@ def test_a_chat_with_a_domain_that_lacks_its_extra_names_it(monkeypatch: pytest.
     with pytest.raises(InvalidInput, match=r"pip install 'parley-runtime\[analytics\]'"):
         resolve_domain("analytics")
     assert resolve_domain("travel") == "travel"
+
+
+def test_a_domain_that_runs_python_needs_the_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(package: str) -> str:
+        if package == "pydantic-monty":
+            raise PackageNotFoundError(package)
+        return "1"
+
+    monkeypatch.setattr(extras, "version", version)
+    (problem,) = check_domain("analytics")
+    assert problem.message == needs_extra("sandbox")
+    assert "row_compute" in str(problem)
+    assert check_domain("travel") == []
 
 
 def test_a_benchmark_with_a_verdict_ends_its_command_with_it() -> None:

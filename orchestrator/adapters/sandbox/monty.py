@@ -75,10 +75,12 @@ class PythonSandbox:
             try:
                 pool = await self._open()
             except (ImportError, OSError) as error:
-                return Stopped(StopCategory.UNAVAILABLE, explain_missing(error) or f"Monty can't start: {error}")
+                return Stopped(
+                    StopCategory.UNAVAILABLE, explain_missing(error) or f"Monty can't start: {error}"
+                )
             return await _run(_Call(pool, prepared, sent, limits))
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """End all workers. A later call starts new ones."""
         async with self._opening:
             pool, self._pool = self._pool, None
@@ -136,7 +138,9 @@ class _Call:
         except MontyCrashedError as error:
             is_memory = "SIGABRT" in str(error) or "SIGKILL" in str(error)
             category = StopCategory.MEMORY if is_memory else StopCategory.ERROR
-            return Stopped(category, "The code crashed the interpreter, probably because it used too much memory.")
+            return Stopped(
+                category, "The code crashed the interpreter, probably because it used too much memory."
+            )
         except (AttributeError, OSError, ValueError) as error:
             return Stopped(StopCategory.UNAVAILABLE, f"The code can't run on this system: {error}.")
 
@@ -206,7 +210,9 @@ def _explain(error: "MontyRuntimeError", prepared: Prepared) -> Stopped:
         return _STOPPED_BY[kind]
     if kind == "PermissionError":
         return Stopped(StopCategory.FORBIDDEN, f"The code tried to use a file: {text}.")
-    lines = [frame.line for frame in error.traceback() if frame.function_name and frame.line <= prepared.lines]
+    lines = [
+        frame.line for frame in error.traceback() if frame.function_name and frame.line <= prepared.lines
+    ]
     where = f" on line {lines[-1]}" if lines else ""
     hint = next((f". {hint}" for part, hint in _HINTS.items() if part in text), "")
     return Stopped(StopCategory.ERROR, f"{kind}{where}: {text[:500]}{hint}")

@@ -70,7 +70,7 @@ def _imported_modules(tree: ast.AST) -> list[str]:
 
 @cache
 def _statistics() -> str:
-    """Return code that defines `__statistics`. Its names are local to a function, so that the code cannot replace them."""
+    """Return code that defines `__statistics`. Other code cannot replace its names, which are local to a function."""
     source = STATISTICS.read_text("utf-8")
     names = re.findall(r"^def ([a-z]\w*)", source, re.MULTILINE)
     parts = [source, "class Module: pass", "module = Module()", "module.StatisticsError = ValueError"]

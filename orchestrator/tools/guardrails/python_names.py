@@ -1,4 +1,4 @@
-"""Check the names in model-written Python: imports, undefined names, names without use in the sandbox, table columns."""
+"""Check the names in model-written Python: imports, undefined names, table columns, and builtins without use."""
 
 import ast
 import builtins
