@@ -100,7 +100,7 @@ def mode(data: Any) -> Any:
 
 
 def multimode(data: Any) -> list[Any]:
-    counts: Any = Counter(data)
+    counts: dict[Any, int] = dict(Counter(data))
     most = max(counts.values(), default=0)
     return [value for value, count in counts.items() if count == most]
 
