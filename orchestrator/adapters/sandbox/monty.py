@@ -36,7 +36,7 @@ _HINTS = {
     "no attribute 'isocalendar'": "Use strftime('%G-W%V').",
     "callable replacement": "Use a text, or re.finditer().",
 }
-"""What to write instead of what Monty lacks, by a part of its message."""
+"""Alternatives to features that Monty lacks, by a part of its message."""
 
 
 class PythonSandbox:
@@ -127,7 +127,12 @@ class _Call:
         self._is_over = False
 
     def run(self) -> SandboxResult:
-        from pydantic_monty import MontyCrashedError, MontyRuntimeError, MontySyntaxError  # noqa: PLC0415
+        from pydantic_monty import (  # noqa: PLC0415
+            MontyCrashedError,
+            MontyError,
+            MontyRuntimeError,
+            MontySyntaxError,
+        )
 
         try:
             return self._run()
@@ -141,7 +146,7 @@ class _Call:
             return Stopped(
                 category, "The code crashed the interpreter, probably because it used too much memory."
             )
-        except (AttributeError, OSError, ValueError) as error:
+        except (MontyError, AttributeError, OSError) as error:
             return Stopped(StopCategory.UNAVAILABLE, f"The code can't run on this system: {error}.")
 
     def _run(self) -> SandboxResult:
