@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from orchestrator.adapters.sandbox import PythonSandbox
-from orchestrator.adapters.sandbox.monty import INTERPRETER_BYTES, NOTHING_NEW
+from orchestrator.adapters.sandbox.monty import INTERPRETER_BYTES, KEPT_BYTES, NOTHING_NEW
 from orchestrator.domain.guarding import HARMLESS_MODULES, Language
 from orchestrator.errors import ToolFailure
 from orchestrator.extras import needs_extra
@@ -272,11 +272,19 @@ def environment(process: int) -> dict[str, str]:
     return psutil.Process(process).environ()
 
 
+@pytest.mark.parametrize("code", ["return len([0] * 5_000_000)", "return [0] * 10**9"])
+async def test_an_idle_worker_keeps_no_large_memory(code: str, sandbox: PythonSandbox) -> None:
+    await run(sandbox, f"def f():\n    {code}")
+
+    assert all(psutil.Process(worker).memory_info().rss <= KEPT_BYTES for worker in workers())
+    assert await run(sandbox, "def f():\n    return 1") == Returned(1)
+
+
 USED = """
 import asyncio, sys
 from orchestrator import bootstrap
 from orchestrator.adapters.sandbox import PythonSandbox
-from orchestrator.adapters.sandbox.monty import INTERPRETER_BYTES, NOTHING_NEW
+from orchestrator.adapters.sandbox.monty import INTERPRETER_BYTES, KEPT_BYTES, NOTHING_NEW
 from orchestrator.ports.sandbox import SandboxLimits
 sandbox = PythonSandbox()
 assert "pydantic_monty" not in sys.modules

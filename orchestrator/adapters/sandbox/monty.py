@@ -8,6 +8,7 @@ import contextlib
 import os
 import resource
 import signal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -18,11 +19,14 @@ from orchestrator.ports.sandbox import Returned, SandboxLimits, SandboxResult, S
 from orchestrator.types import JsonObject
 
 if TYPE_CHECKING:  # imported on the first call, because few processes run Python
-    from pydantic_monty import Monty, MontyRuntimeError, ResourceLimits
+    from pydantic_monty import Monty, MontyRuntimeError, MontySession, ResourceLimits
 
 DEFAULT_LIMITS = SandboxLimits()
 INTERPRETER_BYTES = 384 * 1024 * 1024
 """Address space of a worker in addition to twice the code's memory."""
+
+KEPT_BYTES = 48 * 1024 * 1024
+"""Memory above which a worker ends with its call, because it would keep the memory until its next call."""
 
 # Without new file descriptors, a worker cannot open a file or a connection, even through a fault in the interpreter.
 NOTHING_NEW = (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC, resource.RLIMIT_FSIZE, resource.RLIMIT_CORE)
@@ -164,12 +168,18 @@ class _Call:
             self._worker = os.pidfd_open(worker)
             if self._is_over:
                 return Stopped(StopCategory.TIMEOUT, "The call is over.")
-            if self._prepared.library:
-                session.feed_run(self._prepared.library)
-            inputs = {self._prepared.arguments: self._arguments}
-            return _read(
-                session.feed_run(self._prepared.code, inputs=inputs, print_callback=_discard), self.limits
-            )
+            try:
+                return self._feed(session)
+            finally:
+                if _memory_bytes(worker) > KEPT_BYTES:
+                    self.kill()
+
+    def _feed(self, session: "MontySession") -> SandboxResult:
+        if self._prepared.library:
+            session.feed_run(self._prepared.library)
+        inputs = {self._prepared.arguments: self._arguments}
+        written = session.feed_run(self._prepared.code, inputs=inputs, print_callback=_discard)
+        return _read(written, self.limits)
 
     def kill(self) -> None:
         self._is_over = True
@@ -189,6 +199,14 @@ def _confine(worker: int, limits: SandboxLimits) -> None:
     _, hard = resource.prlimit(worker, resource.RLIMIT_AS)
     wanted = 2 * limits.memory_bytes + INTERPRETER_BYTES
     resource.prlimit(worker, resource.RLIMIT_AS, (wanted if hard < 0 else min(wanted, hard), hard))
+
+
+def _memory_bytes(worker: int) -> int:
+    """Return the worker's resident memory, or 0 if it has exited."""
+    try:
+        return int(Path(f"/proc/{worker}/statm").read_text("ascii").split()[1]) * resource.getpagesize()
+    except (OSError, IndexError):
+        return 0
 
 
 def _discard(_stream: str, _text: str) -> None:
