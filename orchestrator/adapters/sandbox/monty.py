@@ -46,7 +46,8 @@ _HINTS = {
 class PythonSandbox:
     """A `Sandbox` that runs each call in a new Monty session. The first call starts the first worker.
 
-    A worker that crashes, or whose call is canceled or takes too long, is killed and replaced.
+    A worker that crashes, or whose call is canceled or takes too long, is killed and replaced. Don't fork the process
+    after a call: Monty's threads are missing in the fork, so that its calls hang.
 
     Args:
         max_parallel: maximum number of workers. Waiting for a free worker doesn't count as run time.
