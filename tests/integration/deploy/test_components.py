@@ -72,5 +72,5 @@ def test_tools_in_the_cluster_are_reached_by_those_who_run_turns_alone(clinic: t
         "internal,turns"
     }
     assert {port for targets in allowed.values() for peer, port in targets if peer == "allowed in all"} == {
-        8080
+        "8080"
     }
