@@ -115,7 +115,9 @@ async def converse(
     finally:
         for task in (sending, receiving):
             task.cancel()
-        await asyncio.gather(sending, receiving, return_exceptions=True)
+        for ended in await asyncio.gather(sending, receiving, return_exceptions=True):
+            if isinstance(ended, Exception):
+                _log.error("A socket failed.", session=session_id, exc_info=ended)
         # The client may have closed the socket, or the connection may be broken.
         with suppress(RuntimeError, WebSocketDisconnect):
             await websocket.close(conversation.close_code)

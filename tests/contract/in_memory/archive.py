@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from orchestrator.ports.outbox import OutboxMessage
@@ -55,3 +56,9 @@ class MemoryEventLog:
         if session is None or session.tenant_id != tenant_id:
             return []
         return session.events[after : after + limit]
+
+    async def last_numbers(
+        self, tenant_id: TenantId, session_ids: Sequence[SessionId]
+    ) -> Mapping[SessionId, int]:
+        found = [self._store.sessions[name] for name in session_ids if name in self._store.sessions]
+        return {one.session_id: len(one.events) for one in found if one.tenant_id == tenant_id}
