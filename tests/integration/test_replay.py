@@ -251,7 +251,7 @@ def test_what_retention_took_is_told_and_so_is_where_to_begin(recorded: Recorded
         recorded.replay("booked", "tapas")
 
 
-CALLS_OF_A_TURN = {"travel": 1_750, "analytics": 1_880}
+CALLS_OF_A_TURN = {"travel": 1_770, "analytics": 1_880}
 """Maximum number of function calls for a replayed turn, including reading and comparison."""
 
 
