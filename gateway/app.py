@@ -8,7 +8,6 @@ from starlette.middleware.cors import CORSMiddleware
 
 from gateway import openapi, problems, wiring
 from gateway.auth.binding import requires_callers
-from gateway.auth.tokens import read_tokens
 from gateway.dependencies import Dependencies
 from gateway.guard import guard
 from gateway.inspector import page as inspector
@@ -154,7 +153,12 @@ def production_app(host: str = "127.0.0.1") -> FastAPI:
     `host`: the address that the server listens on.
     """
     settings = load_settings()
-    tokens = read_tokens(settings)
+    tokens = None
+    if settings.jwt_key is not None or settings.jwt_jwks is not None:
+        # Imported here because the library takes 15 MB, and few gateways accept tokens.
+        from gateway.auth.tokens import read_tokens  # noqa: PLC0415
+
+        tokens = read_tokens(settings)
     open_hosts = None if requires_callers(settings) else LOOPBACK_HOSTS | {host}
     exposure = Exposure(settings.cors_origins, settings.docs, open_hosts)
     return create_app(lambda: wiring.open_dependencies(settings, tokens), exposure)

@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from gateway.auth.tokens import read_tokens
 from orchestrator.adapters.models.pool import read_endpoints
 from orchestrator.errors import ConfigurationError
 from orchestrator.models.config import DEFAULT_PROVIDER
@@ -121,6 +120,9 @@ def _check_tokens(environment: Mapping[str, str]) -> Iterator[Finding]:
         settings = _settings(environment)
     except ConfigurationError:
         return  # reported by _check_values
+    # Imported here because the library takes 15 MB, and `parley up` only needs `examine_models`.
+    from gateway.auth.tokens import read_tokens  # noqa: PLC0415
+
     try:
         read_tokens(settings)
     except ConfigurationError as error:

@@ -29,7 +29,7 @@ class Gazetteer:
     """An index of values by kind and name. Add all names before searching."""
 
     def __init__(self) -> None:
-        self._names: dict[str, dict[str, tuple[Json, ...]]] = {}  # by name, then kind
+        self._kinds: dict[str, tuple[str, ...]] = {}  # by name
         self._longest: dict[str, int] = {}
         self._by_kind: dict[str, dict[str, tuple[Json, ...]]] = {}
         self._canonical: dict[str, set[Json]] = {}
@@ -49,7 +49,9 @@ class Gazetteer:
         merged = tuple(dict.fromkeys((*known.get(key, ()), *values)))
         known[key] = merged
         self._canonical.setdefault(kind, set()).update(values)
-        self._names.setdefault(key, {})[kind] = merged
+        kinds = self._kinds.get(key, ())
+        if kind not in kinds:
+            self._kinds[key] = (*kinds, kind)
         if len(key) <= LONGEST_CODE and all(is_code(value) and key == value.lower() for value in merged):
             self._codes.add(key)
         else:
@@ -60,18 +62,19 @@ class Gazetteer:
     def find(self, utterance: Utterance) -> list[Found]:
         """Find the longest known names from left to right, with one result per kind."""
         words = utterance.words
-        names, found, until = self._names, list[Found](), 0
+        names, found, until = self._kinds, list[Found](), 0
         for index, reach in enumerate(map(self._longest.get, words)):
             if reach is None or index < until:
                 continue
             for last in range(min(index + reach, len(words)), index, -1):
-                hits = names.get(" ".join(words[index:last]) if last > index + 1 else words[index])
-                if hits is not None:
+                name = " ".join(words[index:last]) if last > index + 1 else words[index]
+                kinds = names.get(name)
+                if kinds is not None:
                     start, end = utterance.starts[index], utterance.ends[last - 1]
                     is_short = last == index + 1 and words[index] in self._codes
                     if is_short and not utterance.text[start:end].isupper():
                         break  # "let" and "yes" are words; LET and YES are airports
-                    found += [Found(start, end, kind, reading_of(values)) for kind, values in hits.items()]
+                    found += [Found(start, end, kind, reading_of(self._by_kind[kind][name])) for kind in kinds]
                     until = last
                     break
         return found
