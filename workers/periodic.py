@@ -11,7 +11,7 @@ OUTBOX_GATHERS_S = 0.25
 END_WAITS_EVERY_S = 1.0
 LOOK_FOR_ENDS_EVERY_S = 1.0
 """Maximum interval between checks for tasks whose turn ended in another process, in seconds."""
-DELIVER_EVENTS_EVERY_S = 0.5
+DELIVER_EVENTS_EVERY_S = 1.0
 PROBE_EVERY_S = 2.0
 PAUSE_AFTER_FAILURE_S = 1.0
 APART_S = 0.05

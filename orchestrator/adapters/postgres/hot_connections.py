@@ -27,7 +27,7 @@ _AT_HAND_FOR_S = 600.0
 
 The pool then replaces the connection, or closes a surplus connection.
 """
-UNUSED_FOR_S = 60.0
+UNUSED_FOR_S = 10.0
 """Time after which a surplus connection returns to the pool, and the pool closes it, in seconds each."""
 MOST_PREPARED = 200
 """Maximum number of prepared statements per connection.

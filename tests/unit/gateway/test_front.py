@@ -79,7 +79,9 @@ def test_what_makes_agents_and_asks_models_is_loaded_by_who_does_so(
     assert not {"numpy", "openai", "orchestrator.agent.build", "orchestrator.nlu.system1"} & loaded
 
 
-def test_large_libraries_are_loaded_by_those_that_need_them(started: subprocess.CompletedProcess[str]) -> None:
+def test_large_libraries_are_loaded_by_those_that_need_them(
+    started: subprocess.CompletedProcess[str],
+) -> None:
     loaded = {*started.stdout.splitlines()[1].split()}
     assert "orchestrator.agent.build" in loaded
     assert not {"sqlglot", "jwt"} & loaded

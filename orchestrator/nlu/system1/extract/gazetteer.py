@@ -74,7 +74,9 @@ class Gazetteer:
                     is_short = last == index + 1 and words[index] in self._codes
                     if is_short and not utterance.text[start:end].isupper():
                         break  # "let" and "yes" are words; LET and YES are airports
-                    found += [Found(start, end, kind, reading_of(self._by_kind[kind][name])) for kind in kinds]
+                    found += [
+                        Found(start, end, kind, reading_of(self._by_kind[kind][name])) for kind in kinds
+                    ]
                     until = last
                     break
         return found
