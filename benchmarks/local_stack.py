@@ -38,7 +38,8 @@ def main() -> int:
             processes = [psutil.Process(up.pid), *psutil.Process(up.pid).children(recursive=True)]
             before = {one: _cpu_s(one) for one in processes}
             time.sleep(arguments.idle)
-            rows = [_measure(one, before[one], arguments.idle) for one in processes]
+            running = [one for one in processes if one.is_running()]  # surplus connections may have ended
+            rows = [_measure(one, before[one], arguments.idle) for one in running]
         finally:
             _stop(up)
     report.rows("processes", sorted(rows, key=lambda row: -row["MiB"])[:SHOWN])
