@@ -8,6 +8,7 @@ import contextlib
 import os
 import resource
 import signal
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,6 +101,8 @@ class PythonSandbox:
 
 
 def _open_pool(max_parallel: int) -> "Monty":
+    if sys.platform != "linux":
+        raise OSError("it needs Linux, whose kernel confines the workers")
     # Not AsyncMonty, which aborts the process if it exits soon after a call.
     from pydantic_monty import Monty  # noqa: PLC0415
 
@@ -121,7 +124,7 @@ async def _run(call: "_Call") -> SandboxResult:
 
 
 class _Call:
-    """One call, which a thread waits for. `kill` ends its worker, from another thread."""
+    """A call that runs in a thread. Other threads can end it with `kill`."""
 
     def __init__(self, pool: "Monty", prepared: Prepared, arguments: str, limits: SandboxLimits) -> None:
         self._pool = pool
@@ -151,7 +154,7 @@ class _Call:
             return Stopped(
                 category, "The code crashed the interpreter, probably because it used too much memory."
             )
-        except (MontyError, AttributeError, OSError) as error:
+        except (MontyError, OSError) as error:
             return Stopped(StopCategory.UNAVAILABLE, f"The code can't run on this system: {error}.")
 
     def _run(self) -> SandboxResult:
@@ -194,7 +197,7 @@ class _Call:
 
 
 def _confine(worker: int, limits: SandboxLimits) -> None:
-    """Limit the worker by the kernel too, in addition to the interpreter's own limits."""
+    """Let the kernel limit the worker, in addition to the interpreter."""
     for kind in NOTHING_NEW:
         resource.prlimit(worker, kind, (0, 0))
     _, hard = resource.prlimit(worker, resource.RLIMIT_AS)

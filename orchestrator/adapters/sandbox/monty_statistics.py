@@ -1,7 +1,7 @@
-"""The module `statistics` for Monty, which has none. Monty runs this file; Parley only reads it.
+"""The module `statistics` for Monty, which lacks it. Monty runs this file; Parley only reads it.
 
-The functions return what CPython's return for numbers, except for the last digits of floats. Monty has no classes of
-errors, so `StatisticsError` is ValueError.
+For numbers, the functions return the same as CPython's, except for the last digits of floats. Monty doesn't support
+inheritance, so `StatisticsError` is ValueError.
 """
 
 from collections import Counter, namedtuple
