@@ -22,9 +22,6 @@ import psutil
 
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_NAME: Final = 15
-_M_ARENA_MAX: Final = -8
-_ARENAS: Final = 2
-"""Number of glibc's memory pools per process. By default, each thread of a worker would keep one of its own."""
 _FIRST_OWN_FD: Final = 3
 _LIBC: Final = ctypes.CDLL(None) if sys.platform == "linux" else None
 
@@ -71,8 +68,6 @@ def fork_program(
         die_with(parent, dies_by)
         if _LIBC is not None:
             _LIBC.prctl(_PR_SET_NAME, name.encode())
-            if hasattr(_LIBC, "mallopt"):  # musl has no such pools
-                _LIBC.mallopt(_M_ARENA_MAX, _ARENAS)
         if umask >= 0:
             os.umask(umask)
         _stand_apart(streams)
