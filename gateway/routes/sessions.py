@@ -22,7 +22,7 @@ from gateway.schemas import (
 )
 from orchestrator.errors import Forbidden, NotFound
 from orchestrator.turns.effect import LedgerEntry
-from orchestrator.turns.plan import plan_in
+from orchestrator.turns.plan import PlanRecord, plan_in
 from orchestrator.turns.submission import Identifier, LocaleTag, RequestBody, Timezone
 from orchestrator.turns.turn import IfBusy, SessionRecord, TurnRecord
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
@@ -127,13 +127,7 @@ class Comparison(ResponseModel):
     )
 
 
-class Plan(ResponseModel):
-    plan_id: str
-    dact: str
-    goal: str
-    state: str
-    reason: str | None
-    revision: int
+class Plan(response_of(PlanRecord, without=("body",))):
     turn_id: str
     at: Timestamp
     steps: list[JsonMap]
