@@ -11,7 +11,10 @@ import httpx
 import orjson
 import pytest
 import websockets
+from structlog.testing import capture_logs
 
+from gateway.routes.socket import TRY_AGAIN_LATER
+from orchestrator.adapters.event_feed import EventFeed
 from orchestrator.turns.access import Scope
 from orchestrator.turns.event import Event
 from orchestrator.types import DEFAULT_TENANT, SessionId
@@ -93,6 +96,28 @@ async def test_events_are_told_as_they_happen(house: House) -> None:
         await house.answer(session)
         told = [await anext(stream), await anext(stream)]
     assert [(event["type"], event["number"]) for event in told] == [("started", 2), ("answer", 3)]
+
+
+async def test_an_unexpected_error_ends_the_socket_and_is_logged(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise KeyError("follow")
+
+    session = await house.session()
+    monkeypatch.setattr(EventFeed, "follow", fail)
+    with capture_logs() as logs:
+        async with websockets.connect(
+            f"{house.url.replace('http', 'ws', 1)}/v1/sessions/{session}/ws"
+        ) as socket:
+            with pytest.raises(websockets.ConnectionClosedError) as closed:
+                await socket.recv()
+
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == TRY_AGAIN_LATER
+    assert [(line["event"], line["session"]) for line in logs if line["log_level"] == "error"] == [
+        ("A socket failed.", session)
+    ]
 
 
 async def test_a_page_that_comes_back_gets_the_text_so_far(house: House) -> None:
