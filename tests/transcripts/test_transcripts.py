@@ -47,6 +47,26 @@ async def test_conversations_go_as_written(path: Path, subtests: pytest.Subtests
             await go_through(conversation, simulator)
 
 
+async def test_the_local_classifier_reads_what_is_refused_beside_an_offer() -> None:
+    """A model reads these messages differently, so `travel.wordings.yaml` only says what must not happen."""
+    loaded, system1 = trained("travel")
+    conversation = ConversationEntry.model_validate(
+        {
+            "name": "what is refused beside an offer",
+            "turns": [
+                {"user": "book a flight from oslo to paris on 28 november"},
+                {
+                    "user": "too early for me",
+                    "expect": {"completed": ["search_flights"]},
+                },
+                {"user": "don't book it", "expect": {"kind": "denial", "tools": []}},
+            ],
+        }
+    )
+    simulator = Simulator.of(loaded, system1=system1, at=beginning_of(conversation))
+    await go_through(conversation, simulator)
+
+
 async def go_through(conversation: ConversationEntry, simulator: Simulator) -> None:
     """Run all turns of a conversation, and check for deviations."""
     for number, turn in enumerate(await take_turns(conversation, simulator), start=1):
