@@ -28,7 +28,7 @@ _AT_HAND_FOR_S = 600.0
 The pool then replaces the connection, or closes a surplus connection.
 """
 UNUSED_FOR_S = 10.0
-"""Time after which a surplus connection returns to the pool, and the pool closes it, in seconds each."""
+"""Seconds that a surplus connection stays unused here, and then in the pool, before the pool closes it."""
 MOST_PREPARED = 200
 """Maximum number of prepared statements per connection.
 

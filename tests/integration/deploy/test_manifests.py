@@ -165,7 +165,7 @@ COMING_IN = {
     "internal,submissions,turns": {("all in monitoring", "9464")},
 }
 GOING_OUT = {"internal,turns": OUTSIDE, "parley": NAMES | {*product(PRIVATE, STORE_PORTS)}}
-"""Stores are somewhere in private networks, where nobody knows the location."""
+"""Stores can have any address in a private network."""
 
 
 @each_overlay

@@ -1,4 +1,4 @@
-"""The dashboard: queries that Prometheus accepts, described panels, and labels that name nobody (RT-24)."""
+"""The dashboard: queries that Prometheus accepts, described panels, and labels that identify no user (RT-24)."""
 
 from __future__ import annotations
 

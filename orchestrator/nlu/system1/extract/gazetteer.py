@@ -62,13 +62,13 @@ class Gazetteer:
     def find(self, utterance: Utterance) -> list[Found]:
         """Find the longest known names from left to right, with one result per kind."""
         words = utterance.words
-        names, found, until = self._kinds, list[Found](), 0
+        kinds_of, found, until = self._kinds, list[Found](), 0
         for index, reach in enumerate(map(self._longest.get, words)):
             if reach is None or index < until:
                 continue
             for last in range(min(index + reach, len(words)), index, -1):
                 name = " ".join(words[index:last]) if last > index + 1 else words[index]
-                kinds = names.get(name)
+                kinds = kinds_of.get(name)
                 if kinds is not None:
                     start, end = utterance.starts[index], utterance.ends[last - 1]
                     is_short = last == index + 1 and words[index] in self._codes
