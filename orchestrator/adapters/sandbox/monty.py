@@ -197,7 +197,7 @@ class _Call:
 
 
 def _confine(worker: int, limits: SandboxLimits) -> None:
-    """Let the kernel limit the worker, in addition to the interpreter."""
+    """Limit the worker in the kernel, in addition to the limits of the interpreter."""
     for kind in NOTHING_NEW:
         resource.prlimit(worker, kind, (0, 0))
     _, hard = resource.prlimit(worker, resource.RLIMIT_AS)
