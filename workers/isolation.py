@@ -40,7 +40,10 @@ COMPANY: Final[Mapping[int, int]] = {2: 32, 3: 4}
 AT_ONCE: Final = 8
 """Maximum number of isolation processes per worker. Further suspected poison turns wait."""
 GATHER_S: Final = 0.02
-"""Delay before a process starts, in seconds, because a crash interrupts many turns at the same time."""
+"""Delay before a process starts, in seconds, because a crash interrupts many turns at about the same time.
+
+It doubles with each process that runs, so that turns that come slowly don't use up the processes one by one.
+"""
 STARTED_WITHIN_S: Final = 60
 """Time added to the turn deadline for starting a process and recording results, in seconds."""
 RENEW_EVERY_S: Final = 1.0
@@ -74,6 +77,7 @@ class Isolation:
         self._wakeup = wakeup
         self._observer = observer
         self._room = asyncio.Semaphore(AT_ONCE)
+        self._running = 0
         self._waiting: defaultdict[int, list[SessionId]] = defaultdict(list)
         self._sessions: set[SessionId] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -85,8 +89,10 @@ class Isolation:
         """
         if session_id not in self._sessions:
             self._sessions.add(session_id)
-            self._waiting[crashes].append(session_id)
-            self._spawn(self._run(crashes))
+            waiting = self._waiting[crashes]
+            waiting.append(session_id)
+            if len(waiting) == 1:
+                self._spawn(self._gather(waiting, crashes))
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work, name="suspected poison turns")
@@ -100,19 +106,26 @@ class Isolation:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
 
-    async def _run(self, crashes: int) -> None:
-        """Run waiting turns with this number of crashes, if no other process has taken them."""
-        async with self._room:
-            await asyncio.sleep(GATHER_S)
-            waiting, size = self._waiting[crashes], COMPANY.get(crashes, 1)
+    async def _gather(self, waiting: list[SessionId], crashes: int) -> None:
+        """Start processes for waiting turns with this number of crashes, until none waits."""
+        size = COMPANY.get(crashes, 1)
+        while waiting:
+            await self._room.acquire()
+            if len(waiting) < size:
+                await asyncio.sleep(GATHER_S * 2**self._running)
             members, waiting[:] = waiting[:size], waiting[size:]
-            if not members:
-                return
-            try:
-                await self._run_apart(members, crashes)
-            except (OSError, EOFError) as error:  # the next start restarts a fork server that failed
-                _log.error("Could not start a process for suspected poison turns.", error=error)
-                await asyncio.sleep(PAUSE_S)
+            self._running += 1
+            self._spawn(self._run(members, crashes))
+
+    async def _run(self, members: Sequence[SessionId], crashes: int) -> None:
+        try:
+            await self._run_apart(members, crashes)
+        except (OSError, EOFError) as error:  # the next start restarts a fork server that failed
+            _log.error("Could not start a process for suspected poison turns.", error=error)
+            await asyncio.sleep(PAUSE_S)
+        finally:
+            self._running -= 1
+            self._room.release()
         for session_id in self._sessions.intersection(members):
             await self._offer(session_id)
 

@@ -73,6 +73,23 @@ async def test_turns_of_one_crash_share_a_process_and_are_offered_as_they_end() 
         pipe.close()
 
 
+async def test_turns_that_come_slowly_do_not_wait_for_those_that_run() -> None:
+    forks = Forks()
+    sessions = [SessionId(f"s{number}") for number in range(30)]
+    suspects = isolate(asyncio.Queue(), forks)
+    for session_id in sessions:
+        suspects.start(session_id, 2)
+        await asyncio.sleep(isolation.GATHER_S * 0.75)
+    async with asyncio.timeout(10):
+        while sum(len(members) for members, _ in forks.started) < len(sessions):
+            await asyncio.sleep(0.01)
+    assert [session_id for members, _ in forks.started for session_id in members] == sessions
+    assert len(forks.started) < isolation.AT_ONCE
+    await suspects.close()
+    for pipe in forks.pipes:
+        pipe.close()
+
+
 async def test_without_its_fork_server_a_worker_uses_that_of_multiprocessing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
