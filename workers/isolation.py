@@ -40,10 +40,9 @@ COMPANY: Final[Mapping[int, int]] = {2: 32, 3: 4}
 AT_ONCE: Final = 8
 """Maximum number of isolation processes per worker. Further suspected poison turns wait."""
 GATHER_S: Final = 0.02
-"""Delay before a process starts, in seconds, because a crash interrupts many turns at about the same time.
-
-It doubles with each process that runs, so that turns that come slowly don't use up the processes one by one.
-"""
+"""Delay before a process starts, in seconds, because a crash interrupts many turns at about the same time."""
+GATHER_AT_MOST_S: Final = 0.32
+"""Maximum delay. It doubles with each running process, so that turns that come slowly don't use up the processes."""
 STARTED_WITHIN_S: Final = 60
 """Time added to the turn deadline for starting a process and recording results, in seconds."""
 RENEW_EVERY_S: Final = 1.0
@@ -112,7 +111,7 @@ class Isolation:
         while waiting:
             await self._room.acquire()
             if len(waiting) < size:
-                await asyncio.sleep(GATHER_S * 2**self._running)
+                await asyncio.sleep(min(GATHER_S * 2**self._running, GATHER_AT_MOST_S))
             members, waiting[:] = waiting[:size], waiting[size:]
             self._running += 1
             self._spawn(self._run(members, crashes))
