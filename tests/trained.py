@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.nlu.system1 import System1
+from parley.simulator import Conversation, Simulator
 
 _TESTS = Path(__file__).parent
 _FOLDERS = (_TESTS / "domains", _TESTS / "transcripts" / "domains")
@@ -18,3 +20,13 @@ def trained(name: str) -> tuple[LoadedDomain, System1]:
     folder = next((folder / name for folder in _FOLDERS if (folder / name).is_dir()), name)
     loaded = load_domain(folder)
     return loaded, System1.for_domain(loaded.domain)
+
+
+def simulate(name: str, **options: Any) -> Simulator:
+    """Return a simulator of a trained domain. `options`: of `Simulator.of`."""
+    loaded, system1 = trained(name)
+    return Simulator.of(loaded, system1=system1, **options)
+
+
+def converse(name: str, **options: Any) -> Conversation:
+    return simulate(name, **options).converse()

@@ -11,8 +11,8 @@ from orchestrator.ports.memory.context import CONTEXT_READY, HAND_OVER_CONTEXT, 
 from orchestrator.telemetry import SignalType
 from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import JsonObject
-from parley.simulator import Conversation, Simulator
-from tests.trained import trained
+from parley.simulator import Conversation
+from tests.trained import simulate
 from tests.transcripts.memory_gathering import MemoryContextGathering
 from tests.transcripts.skills.skilled import answer, call, finish, talk
 
@@ -22,11 +22,8 @@ NOTHING = Findings()
 
 class Talk:
     def __init__(self, *ready: Findings, **resilience: Any) -> None:
-        loaded, system1 = trained("depot")
         self.gathering = MemoryContextGathering(*ready)
-        self.simulator = Simulator.of(
-            loaded, sections={"resilience": resilience}, system1=system1, gather=self.gathering
-        )
+        self.simulator = simulate("depot", sections={"resilience": resilience}, gather=self.gathering)
         self.conversation: Conversation = self.simulator.converse()
 
     async def say(self, text: str) -> JsonObject:

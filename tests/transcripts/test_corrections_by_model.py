@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from parley.simulator import Conversation, Simulator
+from parley.simulator import Conversation
 from parley.testing.scripted_model import Answer, Rule, Script
 from tests.conversation import scripted
-from tests.trained import trained
+from tests.trained import converse
 
 TRIP = {"origin": "Oslo", "destination": "Madrid", "date": "2026-11-27", "return_date": "2026-11-29"}
 
@@ -46,9 +46,8 @@ SCRIPT = Script(
 @pytest.fixture
 async def talk() -> AsyncIterator[Conversation]:
     async with scripted(SCRIPT) as (_, pool):
-        loaded, system1 = trained("travel")
         sections = {"nlu": {"mode": "system2"}}
-        yield Simulator.of(loaded, system1=system1, models=pool, sections=sections).converse()
+        yield converse("travel", models=pool, sections=sections)
 
 
 async def test_a_correction_of_what_is_booked_asks_what_should_happen(talk: Conversation) -> None:

@@ -11,8 +11,8 @@ from orchestrator.types import DEFAULT_TENANT, JsonObject, UserId
 from parley.simulator import Conversation, Simulator
 from parley.testing.scripted_model import Request
 from tests.cases import for_each
+from tests.trained import simulate
 from tests.transcripts.skills.skilled import Talk, answer, finish, talk
-from tests.transcripts.test_transcripts import trained
 
 CONDITIONS = """
 # Lounges
@@ -37,8 +37,7 @@ async def keep(simulator: Simulator, text: str, title: str, **more: object) -> N
 
 
 async def begin(domain: str, text: str, title: str, **more: object) -> Conversation:
-    loaded, system1 = trained(domain)
-    simulator = Simulator.of(loaded, system1=system1)
+    simulator = simulate(domain)
     await keep(simulator, text, title, **more)
     return simulator.converse(user_id="ada")
 

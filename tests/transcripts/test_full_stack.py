@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from parley.simulator import Conversation, Simulator
+from parley.simulator import Conversation
 from tests.cases import for_each
-from tests.trained import trained
+from tests.trained import converse
 
 ASKING = {"flow_management": {"max_stack_depth": 2, "on_limit_reached": "ask_user"}}
 FLIGHT, CHANGE = "stopped booking a flight", "stopped changing a booking"
@@ -21,8 +21,7 @@ FLIGHT, CHANGE = "stopped booking a flight", "stopped changing a booking"
     ],
 )
 async def test_a_request_beyond_the_limit_keeps_its_values(answer: str, stopped: set[str]) -> None:
-    domain, system1 = trained("travel")
-    talk = Simulator.of(domain, system1=system1, sections=ASKING).converse()
+    talk = converse("travel", sections=ASKING)
     await talk.say("Book a flight from Oslo to Madrid tomorrow")
     await talk.say("move booking PX7K2M to the evening")
     asked = await talk.say("add 2 bags to booking AB3CDE")
@@ -40,8 +39,7 @@ WAITS = "After that, I'll get to “add 2 bags to booking AB3CDE”."
 
 async def fill_stack() -> Conversation:
     """Start two tasks, and request a third, which waits for room."""
-    domain, system1 = trained("travel")
-    talk = Simulator.of(domain, system1=system1, sections=ASKING).converse()
+    talk = converse("travel", sections=ASKING)
     await talk.say("Book a flight from Oslo to Madrid tomorrow")
     await talk.say("move booking PX7K2M to the evening")
     await talk.say("add 2 bags to booking AB3CDE")

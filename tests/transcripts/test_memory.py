@@ -11,15 +11,10 @@ from orchestrator.ports.memory.preferences import Preference, PreferenceKind, So
 from orchestrator.types import DEFAULT_TENANT, JsonObject, UserId
 from parley.simulator import Conversation, Simulator
 from tests.cases import for_each
-from tests.trained import trained
+from tests.trained import simulate
 
 ADA = UserId("ada")
 BUSINESS = Preference("book_flight.cabin", PreferenceKind.RULE, Source.HABIT, "business", "usually business")
-
-
-def simulate() -> Simulator:
-    loaded, system1 = trained("travel")
-    return Simulator.of(loaded, system1=system1)
 
 
 async def say(talk: Conversation, *lines: str) -> JsonObject:
@@ -41,7 +36,7 @@ async def rules(simulator: Simulator, user: str = ADA) -> dict[str, object]:
 
 
 async def test_a_preference_is_remembered_with_where_it_came_from() -> None:
-    simulator = simulate()
+    simulator = simulate("travel")
     talk = simulator.converse(user_id=ADA)
     turn = await say(talk, "Remember that I prefer aisle seats.")
 
@@ -57,7 +52,7 @@ async def test_a_preference_is_remembered_with_where_it_came_from() -> None:
 
 
 async def test_another_conversation_of_the_user_assumes_it_and_says_so() -> None:
-    simulator = simulate()
+    simulator = simulate("travel")
     await say(simulator.converse(user_id=ADA), "remember that I always fly business class")
     other = simulator.converse(user_id=ADA)
     asked = await say(other, "Book a flight from Oslo to Madrid tomorrow")
@@ -76,7 +71,7 @@ async def test_another_conversation_of_the_user_assumes_it_and_says_so() -> None
 )
 async def test_who_names_a_seat_is_assumed_to_want_no_other(asked: str, taken: dict[str, str]) -> None:
     """Of a general and a specific preference, the specific one is used, unless the user names another."""
-    talk = simulate().converse(user_id=ADA)
+    talk = simulate("travel").converse(user_id=ADA)
     turn = await say(talk, "remember that I prefer aisle seats", asked)
 
     assert turn["flows"][0]["slots"] == taken
@@ -84,7 +79,7 @@ async def test_who_names_a_seat_is_assumed_to_want_no_other(asked: str, taken: d
 
 async def test_a_stranger_s_conversation_assumes_nothing() -> None:
     """RT-22"""
-    simulator = simulate()
+    simulator = simulate("travel")
     await say(simulator.converse(user_id=ADA), "remember that I always fly business class")
     for user in ("bob", None):
         talk = simulator.converse(user_id=user)
@@ -94,7 +89,7 @@ async def test_a_stranger_s_conversation_assumes_nothing() -> None:
 
 
 async def test_without_a_user_it_lasts_as_long_as_the_conversation() -> None:
-    simulator = simulate()
+    simulator = simulate("travel")
     talk = simulator.converse()
     told = await say(talk, "remember that I prefer aisle seats")
     booked = await say(talk, "Book a flight from Oslo to Madrid tomorrow", "yes", "choose a seat")
@@ -106,7 +101,7 @@ async def test_without_a_user_it_lasts_as_long_as_the_conversation() -> None:
 
 
 async def test_what_is_known_is_told_and_forgotten_on_request() -> None:
-    simulator = simulate()
+    simulator = simulate("travel")
     talk = simulator.converse(user_id=ADA)
     await say(talk, "remember that I prefer aisle seats", "keep in mind that I eat no meat")
     told = await say(talk, "What do you know about me?")
@@ -123,7 +118,7 @@ async def test_what_is_known_is_told_and_forgotten_on_request() -> None:
 
 
 async def test_forget_that_means_what_was_remembered_last_and_else_the_task_at_hand() -> None:
-    simulator = simulate()
+    simulator = simulate("travel")
     talk = simulator.converse(user_id=ADA)
     await say(talk, "remember that I prefer aisle seats", "remember that I fly business class")
     gone = await say(talk, "forget that")
@@ -137,7 +132,7 @@ async def test_forget_that_means_what_was_remembered_last_and_else_the_task_at_h
 
 
 async def test_a_change_of_mind_replaces_what_was_said() -> None:
-    simulator = simulate()
+    simulator = simulate("travel")
     talk = simulator.converse(user_id=ADA)
     told = await say(
         talk,
@@ -151,14 +146,14 @@ async def test_a_change_of_mind_replaces_what_was_said() -> None:
 
 
 async def test_what_is_not_wanted_is_no_rule() -> None:
-    simulator = simulate()
+    simulator = simulate("travel")
     await say(simulator.converse(user_id=ADA), "remember that I don't like window seats")
 
     assert await rules(simulator) == {}
 
 
 async def test_a_task_at_hand_goes_on_after_something_was_remembered() -> None:
-    talk = simulate().converse(user_id=ADA)
+    talk = simulate("travel").converse(user_id=ADA)
     turn = await say(talk, "Book a flight from Oslo to Madrid tomorrow", "remember that I eat no meat")
 
     assert turn["completed"] == ["remember_preference"]
@@ -179,7 +174,7 @@ async def test_a_task_at_hand_goes_on_after_something_was_remembered() -> None:
     ],
 )
 async def test_only_what_may_be_assumed_is_assumed(preference: Preference, assumed: bool) -> None:
-    simulator = simulate()
+    simulator = simulate("travel")
     await simulator.preferences.remember(DEFAULT_TENANT, ADA, (preference,))
     talk = simulator.converse(user_id=ADA)
     turn = await say(talk, "book a flight to Rome")
@@ -190,7 +185,7 @@ async def test_only_what_may_be_assumed_is_assumed(preference: Preference, assum
 
 async def test_labels_of_what_was_remembered_join_the_session() -> None:
     """PX-3"""
-    simulator = simulate()
+    simulator = simulate("travel")
     poisoned = replace(BUSINESS, source=Source.EXPLICIT, labels=("untrusted",))
     await simulator.preferences.remember(DEFAULT_TENANT, ADA, (poisoned,))
     talk = simulator.converse(user_id=ADA)
@@ -212,7 +207,7 @@ async def test_labels_of_what_was_remembered_join_the_session() -> None:
     ],
 )
 async def test_what_somebody_says_of_themselves_in_general_is_remembered(said: str, kept: JsonObject) -> None:
-    simulator = simulate()
+    simulator = simulate("travel")
     turn = await say(simulator.converse(user_id=ADA), said)
 
     assert turn["completed"] == ["remember_preference"]
@@ -221,7 +216,7 @@ async def test_what_somebody_says_of_themselves_in_general_is_remembered(said: s
 
 
 async def test_what_is_told_in_the_middle_of_a_task_serves_it_at_once() -> None:
-    talk = simulate().converse(user_id=ADA)
+    talk = simulate("travel").converse(user_id=ADA)
     turn = await say(talk, "book a flight to Rome tomorrow", "I always fly from Oslo")
 
     assert turn["completed"] == ["remember_preference"]
@@ -233,14 +228,14 @@ async def test_what_is_told_in_the_middle_of_a_task_serves_it_at_once() -> None:
     "asked", ["where do you have that from?", "why do you think I like the window?", "How do you know that?"]
 )
 async def test_who_asks_where_something_is_from_is_told(asked: str) -> None:
-    talk = simulate().converse(user_id=ADA)
+    talk = simulate("travel").converse(user_id=ADA)
     turn = await say(talk, "remember that I like the window", asked)
 
     assert "I like the window (you said so on " in turn["reply"]
 
 
 async def test_a_habit_is_told_with_how_often_it_was_seen() -> None:
-    simulator = simulate()
+    simulator = simulate("travel")
     habit = replace(BUSINESS, key="book_flight.origin", value="OSL", origin={"seen": 4, "of": 5})
     await simulator.preferences.remember(DEFAULT_TENANT, ADA, (habit,))
     turn = await say(simulator.converse(user_id=ADA), "book a flight to Rome")

@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from orchestrator.types import DEFAULT_TENANT
-from parley.simulator import Conversation, Simulator
+from parley.simulator import Conversation
 from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule
 from tests.cases import for_each
 from tests.conversation import scripted
-from tests.trained import trained
+from tests.trained import simulate
 from tests.transcripts.test_never_the_wrong_deed import TRIP, booked
 
 
@@ -26,8 +26,7 @@ async def misled(
         return Answer(json={"kind": "unknown", **empty, **meanings.get(request.said, {})})
 
     async with scripted(Rule(prompt="nlu_think", replies=(Computed(understand),))) as (_, pool):
-        loaded, system1 = trained(domain)
-        simulator = Simulator.of(loaded, system1=system1, models=pool, sections={"nlu": {"mode": "system2"}})
+        simulator = simulate(domain, models=pool, sections={"nlu": {"mode": "system2"}})
         yield simulator.converse()
 
 

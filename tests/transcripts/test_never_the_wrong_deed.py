@@ -10,17 +10,16 @@ from typing import Any
 import pytest
 
 from orchestrator.types import DEFAULT_TENANT
-from parley.simulator import Conversation, Simulator
+from parley.simulator import Conversation
 from tests.cases import for_each
-from tests.trained import trained
+from tests.trained import converse
 
 OFFER = "book a flight from oslo to rome on 3 december"
 TRIP = "plan a trip to {} from oslo leaving 1 december and coming back on 5 december"
 
 
 def begin(**more: Any) -> Conversation:
-    loaded, system1 = trained("travel")
-    return Simulator.of(loaded, system1=system1, **more).converse()
+    return converse("travel", **more)
 
 
 async def booked(talk: Conversation) -> list[tuple[str, str]]:

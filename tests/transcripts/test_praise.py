@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from parley.simulator import Conversation, Simulator
+from parley.simulator import Conversation
 from tests.cases import for_each
-from tests.trained import trained
+from tests.trained import converse
 
 
 async def offer_flight() -> tuple[Conversation, str]:
     """Request an offer of a flight, and return its text."""
-    domain, system1 = trained("travel")
-    talk = Simulator.of(domain, system1=system1).converse()
+    talk = converse("travel")
     return talk, (await talk.say("Book a flight from Oslo to Madrid tomorrow"))["reply"]
 
 

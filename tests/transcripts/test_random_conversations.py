@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from orchestrator.telemetry import SignalType
-from parley.simulator import Conversation, Simulator
+from parley.simulator import Conversation
 from tests.cases import for_each
-from tests.trained import trained
+from tests.trained import simulate
 
 SAID = {
     "travel": """Book a flight to Madrid|Oslo|tomorrow|on Monday|check my booking|AB12C3|list my bookings
@@ -56,9 +56,8 @@ async def take_any_turn(
 
 
 async def converse(domain: str, seed: int, turns: int) -> None:
-    loaded, system1 = trained(domain)
     chance = random.Random(seed)
-    simulator = Simulator.of(loaded, system1=system1, sections=VARIANTS[seed % len(VARIANTS)])
+    simulator = simulate(domain, sections=VARIANTS[seed % len(VARIANTS)])
     talk, last = simulator.converse(), None
     for number in range(1, turns + 1):
         seen = len(simulator.signals)

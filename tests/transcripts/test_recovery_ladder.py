@@ -20,7 +20,7 @@ from orchestrator.types import Dact, JsonObject
 from parley.simulator import Simulator
 from parley.testing.scripted_model import Answer, Rule
 from tests.cases import for_each
-from tests.trained import trained
+from tests.trained import simulate, trained
 from tests.transcripts.memory_gathering import MemoryContextGathering
 from tests.transcripts.skills.skilled import answer, finish, talk
 
@@ -131,9 +131,8 @@ async def test_a_frame_is_repaired(
 
 async def test_a_picture_on_which_nothing_can_be_seen_is_repaired_into_its_rows() -> None:
     """AG-6, in a shipped domain: its policy finds the problem, and the user is told once."""
-    loaded, system1 = trained("analytics")
 
-    talked = await converse(Simulator.of(loaded, system1=system1), "bar chart of mpg by name in cars")
+    talked = await converse(simulate("analytics"), "bar chart of mpg by name in cars")
 
     assert (talked.steps, talked.repairs) == ([Recovery.REPAIR], ["plain"])
     frame = talked.turn["frame"]
@@ -153,8 +152,7 @@ async def retried() -> Conversed:
 
 
 async def gathered_for() -> Conversed:
-    loaded, system1 = trained("depot")
-    simulator = Simulator.of(loaded, system1=system1, gather=MemoryContextGathering())
+    simulator = simulate("depot", gather=MemoryContextGathering())
     talked = await converse(simulator, "fetch part P0001")
     [waiting] = talked.turn["flows"]
     assert waiting["reason"] == "awaiting_context"
@@ -162,8 +160,7 @@ async def gathered_for() -> Conversed:
 
 
 async def gathered() -> Conversed:
-    loaded, system1 = trained("depot")
-    simulator = Simulator.of(loaded, system1=system1, gather=MemoryContextGathering(SHELF))
+    simulator = simulate("depot", gather=MemoryContextGathering(SHELF))
     talked = await converse(simulator, "fetch part P0001")
     assert talked.turn["tools"][0]["arguments"] == {"part": "P0001", "shelf": "S07"}
     assert talked.turn["completed"] == ["fetch_part"]
@@ -178,8 +175,7 @@ async def rerouted() -> Conversed:
 
 
 async def left_out_of_a_plan() -> Conversed:
-    loaded, system1 = trained("desk")
-    talked = await converse(Simulator.of(loaded, system1=system1), "do the service round of printer two")
+    talked = await converse(simulate("desk"), "do the service round of printer two")
     assert "wipe_disk" in [flow["dact"] for flow in talked.turn["flows"]]
     assert "check_queue" not in [flow["dact"] for flow in talked.turn["flows"]]
     return talked
@@ -196,8 +192,7 @@ async def escalated() -> Conversed:
 
 async def fell_back() -> Conversed:
     """The flow's type names the target; no rung of the ladder is tried, no model is called."""
-    loaded, system1 = trained("travel")
-    talked = await converse(Simulator.of(loaded, system1=system1), "check my booking PX7K2M")
+    talked = await converse(simulate("travel"), "check my booking PX7K2M")
     assert "I can't find booking PX7K2M" in talked.turn["reply"]
     assert talked.turn["completed"] == ["list_bookings"]
     assert [tool["tool_id"] for tool in talked.turn["tools"]] == ["booking_get", "booking_list"]
@@ -205,8 +200,7 @@ async def fell_back() -> Conversed:
 
 
 async def asked_again() -> Conversed:
-    loaded, system1 = trained("desk")
-    talked = await converse(Simulator.of(loaded, system1=system1), "order toner for Hall North")
+    talked = await converse(simulate("desk"), "order toner for Hall North")
     assert talked.turn["ambiguity"]["slot"] == "printer"
     return talked
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from parley.simulator import Simulator
 from tests.cases import for_each
-from tests.trained import trained
+from tests.trained import converse
 from tests.transcripts.test_never_the_wrong_deed import OFFER, begin, booked
 
 
@@ -24,8 +23,7 @@ from tests.transcripts.test_never_the_wrong_deed import OFFER, begin, booked
     ],
 )
 async def test_a_domain_without_answers_of_its_own_has_them(words: str, told: str) -> None:
-    loaded, system1 = trained("lending")
-    talk = Simulator.of(loaded, system1=system1).converse()
+    talk = converse("lending")
     assert told in (await talk.say(words))["reply"]
 
 

@@ -14,7 +14,7 @@ from lab.evaluation.conversations import beginning_of, read_file, take_turns
 from orchestrator.domain.evaluations import ConversationEntry, ExpectEntry
 from parley.commands.domain import scaffold
 from parley.simulator import Simulator
-from tests.trained import trained
+from tests.trained import simulate
 
 HERE = Path(__file__).parent
 DOMAINS = HERE.parents[1] / "domains"
@@ -38,18 +38,14 @@ def conversations(*domains: str) -> list[tuple[str, ConversationEntry]]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{domain_of(path)} {path.stem}")
 async def test_conversations_go_as_written(path: Path, subtests: pytest.Subtests) -> None:
-    loaded, system1 = trained(domain_of(path))
     for conversation in read_file(path).conversations:
         with subtests.test(conversation.name):
-            simulator = Simulator.of(
-                loaded, sections=conversation.config, system1=system1, at=beginning_of(conversation)
-            )
+            simulator = simulate(domain_of(path), sections=conversation.config, at=beginning_of(conversation))
             await go_through(conversation, simulator)
 
 
 async def test_the_local_classifier_reads_what_is_refused_beside_an_offer() -> None:
     """A model reads these messages differently, so `travel.wordings.yaml` only says what must not happen."""
-    loaded, system1 = trained("travel")
     conversation = ConversationEntry.model_validate(
         {
             "name": "what is refused beside an offer",
@@ -63,7 +59,7 @@ async def test_the_local_classifier_reads_what_is_refused_beside_an_offer() -> N
             ],
         }
     )
-    simulator = Simulator.of(loaded, system1=system1, at=beginning_of(conversation))
+    simulator = simulate("travel", at=beginning_of(conversation))
     await go_through(conversation, simulator)
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from parley.simulator import Simulator
 from parley.testing.scripted_model import Computed, Reply, Request, ToolUse
-from tests.trained import trained
+from tests.trained import converse
 from tests.transcripts.skills.skilled import answer, talk
 
 ASK = "advise me on a trip from Oslo to Madrid around Friday 27 November"
@@ -90,8 +89,7 @@ async def test_hidden_values_are_not_shown_to_the_model() -> None:
 
 async def test_advice_without_a_model_says_what_it_cannot_do() -> None:
     """PX-7."""
-    loaded, system1 = trained("travel")
-    conversation = Simulator.of(loaded, system1=system1).converse()
+    conversation = converse("travel")
 
     turn = await conversation.say(ASK)
 

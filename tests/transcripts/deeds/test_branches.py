@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator.turns.effect import LedgerEntry
-from parley.simulator import Conversation, Simulator
-from tests.trained import trained
+from parley.simulator import Conversation
+from tests.trained import converse
 from tests.transcripts.test_never_the_wrong_deed import begin, booked, payload_of
 
 OFFER = "book a flight from oslo to madrid tomorrow"
@@ -107,8 +107,7 @@ async def test_an_approval_of_the_parent_allows_nothing_in_a_branch() -> None:
 
 
 async def test_a_branch_without_a_user_has_the_tables_of_its_family() -> None:
-    loaded, system1 = trained("analytics")
-    parent = Simulator.of(loaded, system1=system1).converse()
+    parent = converse("analytics")
     await parent.say("describe cars")
     await parent.say("save it as autos")
     branch = parent.branch()

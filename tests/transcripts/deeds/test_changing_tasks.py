@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from orchestrator.types import JsonObject
-from parley.simulator import Conversation, Simulator
-from tests.trained import trained
-
-
-def converse() -> Conversation:
-    loaded, system1 = trained("clinic")
-    return Simulator.of(loaded, system1=system1).converse()
+from parley.simulator import Conversation
+from tests.trained import converse
 
 
 async def booked() -> Conversation:
-    conversation = converse()
+    conversation = converse("clinic")
     await conversation.say("book a cleaning on Tuesday at 10:00")
     done = await conversation.say("yes")
     assert done["completed"] == ["book_appointment"], done["reply"]

@@ -10,8 +10,9 @@ from typing import Any
 from orchestrator.types import DEFAULT_TENANT
 from parley.simulator import Conversation
 from tests.cases import for_each
+from tests.trained import converse
 from tests.transcripts.test_misled_by_a_model import as_task, misled
-from tests.unit.agent.test_days_in_order import LOAN, begin
+from tests.unit.agent.test_days_in_order import LOAN
 
 OFFERED = {"title": "Emma", "pickup_date": "2026-12-01", "return_date": "2026-12-05"}
 
@@ -36,7 +37,7 @@ async def loans(talk: Conversation) -> list[tuple[str, str, str, str]]:
 )
 async def test_the_words_for_a_day_say_which_day_it_is(words: str, days: tuple[str, str]) -> None:
     """IR-4: no example of the domain has these words."""
-    talk = begin()
+    talk = converse("library")
     await talk.say(LOAN)
     await talk.say(words)
     await talk.say("yes")
@@ -56,7 +57,7 @@ async def test_the_words_for_a_day_say_which_day_it_is(words: str, days: tuple[s
 )
 async def test_a_row_is_taken_by_the_words_of_the_task_that_takes_it(words: str, book: str) -> None:
     """IR-5: "borrow" describes a row no more than "book" does."""
-    talk = begin()
+    talk = converse("library")
     await talk.say("find books by Austen")
     await talk.say(words)
     await talk.say("from 1 december to 5 december")
@@ -66,14 +67,14 @@ async def test_a_row_is_taken_by_the_words_of_the_task_that_takes_it(words: str,
 
 async def test_an_offer_tells_what_was_found_for_it() -> None:
     """PX-18: users can't agree to a price that is not displayed."""
-    offer = (await begin().say(LOAN))["reply"]
+    offer = (await converse("library").say(LOAN))["reply"]
     assert "- year: 1815 (found)\n- pages: 474 (found)\n\nShall I go ahead?" in offer
     assert offer.count("Emma") == 1
 
 
 async def test_what_was_done_is_told_with_what_it_gave() -> None:
     """RS-3: cancellation needs the code."""
-    talk = begin()
+    talk = converse("library")
     await talk.say(LOAN)
     done = (await talk.say("yes"))["reply"]
     records = await talk.simulator.records[DEFAULT_TENANT].find("loans", {})

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from orchestrator.nlu.readers.refusals import count_tokens
-from parley.simulator import Conversation, Simulator
+from parley.simulator import Conversation
 from parley.testing.scripted_model import Answer, Rule, ScriptedModel
 from tests.cases import for_each
 from tests.conversation import scripted
-from tests.trained import trained
+from tests.trained import simulate
 from tests.transcripts.test_misled_by_a_model import saved
 from tests.transcripts.test_never_the_wrong_deed import booked
 
@@ -49,8 +49,7 @@ MOST_TOKENS = {FLY: 2_000, SAVE: 3_000}
 async def answered(said: str, *answers: Answer) -> AsyncIterator[tuple[Conversation, ScriptedModel]]:
     """Hold a conversation in a message's domain, with a model that gives this answer to each message."""
     async with scripted(Rule(prompt="nlu_think", replies=answers)) as (model, pool):
-        loaded, system1 = trained(DOMAINS[said])
-        simulator = Simulator.of(loaded, system1=system1, models=pool, sections={"nlu": {"mode": "system2"}})
+        simulator = simulate(DOMAINS[said], models=pool, sections={"nlu": {"mode": "system2"}})
         yield simulator.converse(), model
 
 

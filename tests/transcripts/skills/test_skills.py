@@ -7,11 +7,10 @@ from typing import Any
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.ports.memory.documents import NewDocument
 from orchestrator.types import DEFAULT_TENANT
-from parley.simulator import Simulator
 from parley.testing.scripted_model import Answer, Reply, Request, ToolUse
 from tests.cases import for_each
+from tests.trained import converse, trained
 from tests.transcripts.skills.skilled import QUERY, SKILL, answer, call, talk
-from tests.transcripts.test_transcripts import trained
 
 # The loop and its end.
 
@@ -131,8 +130,7 @@ async def test_auto_is_direct_where_slots_map_and_a_skill_elsewhere() -> None:
 
 async def test_a_flow_that_needs_a_model_says_so_without_one() -> None:
     """PX-7, PX-5."""
-    loaded, system1 = trained("lab")
-    conversation = Simulator.of(loaded, system1=system1).converse()
+    conversation = converse("lab")
 
     turn = await conversation.say("ask the data")
 

@@ -8,16 +8,14 @@ import orjson
 import pytest
 
 from orchestrator.memory.notes import AT_HAND
-from parley.simulator import Simulator
-from tests.trained import trained
+from tests.trained import converse, simulate
 
 ROUND = ("Book a flight from Oslo to Madrid tomorrow", "yes", "cancel my booking", "yes", "hello", "help")
 
 
 @pytest.mark.parametrize("turns", [150, pytest.param(1_000, marks=pytest.mark.slow)])
 async def test_the_state_stops_growing(turns: int):
-    loaded, system1 = trained("travel")
-    simulator = Simulator.of(loaded, system1=system1, sections={"memory": {"max_trace_entries": 20}})
+    simulator = simulate("travel", sections={"memory": {"max_trace_entries": 20}})
     talk = simulator.converse()
     sizes: list[int] = []
     while len(sizes) * len(ROUND) < turns:
@@ -40,8 +38,7 @@ async def test_the_state_stops_growing(turns: int):
 
 async def test_a_turn_leaves_nothing_that_only_the_collector_frees():
     """RT-20: otherwise the garbage collector visits 20,000 objects every hundred turns."""
-    loaded, system1 = trained("travel")
-    talk = Simulator.of(loaded, system1=system1).converse()
+    talk = converse("travel")
     for text in ROUND:
         await talk.say(text)
     gc.collect()
@@ -56,8 +53,7 @@ async def test_a_turn_leaves_nothing_that_only_the_collector_frees():
 
 async def test_only_as_much_is_kept_of_a_result_as_undoing_needs():
     """RT-12, ST-3"""
-    loaded, system1 = trained("travel")
-    simulator = Simulator.of(loaded, system1=system1)
+    simulator = simulate("travel")
     talk = simulator.converse()
     for text in ROUND[:2]:
         await talk.say(text)

@@ -20,7 +20,7 @@ from parley.testing.inbox import MemoryInbox
 from parley.testing.lane import MemoryLane
 from parley.testing.live import MemoryLiveEvents, MemoryWakeup
 from tests.contract.in_memory.sessions import MemorySessions
-from tests.trained import trained
+from tests.trained import simulate
 
 TEXTS = ["plan a trip from Oslo to Lisbon for two", "Friday 27 November", "Sunday 29 November", "yes", "yes"]
 SESSION = SessionId("crashed")
@@ -135,8 +135,7 @@ async def converse(simulator: Simulator, agent: TurnAgent) -> JsonObject:
 
 
 async def test_a_plan_ends_the_same_however_often_its_process_ends() -> None:
-    loaded, system1 = trained("travel")
-    calm, stormy = (Simulator.of(loaded, system1=system1) for _ in range(2))
+    calm, stormy = (simulate("travel") for _ in range(2))
     assert calm.agent is not None
     assert stormy.agent is not None
     crasher = Crasher(stormy.agent)

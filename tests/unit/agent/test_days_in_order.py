@@ -8,21 +8,16 @@ from typing import Any
 import pytest
 
 from orchestrator.types import DEFAULT_TENANT
-from parley.simulator import Conversation, Simulator
+from parley.simulator import Conversation
 from tests.cases import for_each
+from tests.trained import converse
 from tests.transcripts.test_misled_by_a_model import as_task, misled
-from tests.transcripts.test_transcripts import trained
 from tests.unit.domain.factories import ONTOLOGY, edit, write_domain
 from tests.unit.domain.test_mistakes import find
 
 LOAN = "borrow Emma from 1 december to 5 december"
 EARLY = "Wednesday 2 December is before the day you fetch it, Wednesday 9 December."
 ASKED = "On which day do you bring it back?"
-
-
-def begin() -> Conversation:
-    loaded, system1 = trained("library")
-    return Simulator.of(loaded, system1=system1).converse()
 
 
 async def lent(talk: Conversation) -> list[tuple[str, str]]:
@@ -53,7 +48,7 @@ def tools(turn: dict[str, Any]) -> list[str]:
 )
 async def test_a_day_before_the_first_is_refused_and_asked_for(said: list[str]) -> None:
     """The answer names both days, and no tool is called."""
-    talk = begin()
+    talk = converse("library")
     for text in said:
         turn = await talk.say(text)
     assert EARLY in turn["reply"]
@@ -69,7 +64,7 @@ async def test_a_day_before_the_first_is_refused_and_asked_for(said: list[str]) 
 
 async def test_who_names_the_same_day_again_is_asked_for_the_first_one() -> None:
     """AM-4"""
-    talk = begin()
+    talk = converse("library")
     await talk.say("borrow Emma from 9 december to 2 december")
     turn = await talk.say("2 december")
     assert turn["reply"] == f"{EARLY} On which day do you fetch it?"
@@ -80,7 +75,7 @@ async def test_who_names_the_same_day_again_is_asked_for_the_first_one() -> None
 
 async def test_after_it_was_done_both_days_are_changed_or_none() -> None:
     """RT-12: a repeated effect has its days in order."""
-    talk = begin()
+    talk = converse("library")
     await talk.say(LOAN)
     await talk.say("yes")
     refused = await talk.say("sorry, I meant until 29 november")

@@ -9,15 +9,10 @@ from orchestrator.dialogue.changes.repair import repair
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import DEFAULT_TENANT, JsonObject
-from parley.simulator import Conversation, Simulator
+from parley.simulator import Conversation
 from parley.testing.lane import decide_approval
 from tests.cases import for_each
-from tests.trained import trained
-
-
-def begin() -> Conversation:
-    loaded, system1 = trained("travel")
-    return Simulator.of(loaded, system1=system1).converse()
+from tests.trained import converse
 
 
 def asked_for(talk: Conversation) -> list[ApprovalRecord]:
@@ -45,7 +40,7 @@ async def decide(talk: Conversation, *, granted: bool, reason: str | None) -> Js
     ],
 )
 async def test_who_asks_for_a_person_is_handed_over_once(wish: str) -> None:
-    talk = begin()
+    talk = converse("travel")
     turn = await talk.say("book a flight to rome")
 
     turn = await talk.say(wish)
@@ -65,14 +60,14 @@ async def test_who_asks_for_a_person_is_handed_over_once(wish: str) -> None:
     ["book a flight to rome where I can talk to people", "book a flight to rome, to call a colleague"],
 )
 async def test_a_request_that_ends_with_people_is_no_wish_to_talk_to_one(words: str) -> None:
-    talk = begin()
+    talk = converse("travel")
     turn = await talk.say(words)
     assert [flow["dact"] for flow in turn["flows"]] == ["book_flight"]
     assert asked_for(talk) == []
 
 
 async def test_what_the_person_says_is_told_and_the_task_goes_on() -> None:
-    talk = begin()
+    talk = converse("travel")
     await talk.say("book a flight to rome")
     await talk.say("talk to a human")
 
@@ -85,7 +80,7 @@ async def test_what_the_person_says_is_told_and_the_task_goes_on() -> None:
 
 
 async def test_who_cannot_be_helped_is_told_so_and_may_ask_again() -> None:
-    talk = begin()
+    talk = converse("travel")
     await talk.say("talk to a human")
 
     turn = await decide(talk, granted=False, reason=None)
@@ -97,7 +92,7 @@ async def test_who_cannot_be_helped_is_told_so_and_may_ask_again() -> None:
 
 
 async def test_nobody_but_operators_answers() -> None:
-    talk = begin()
+    talk = converse("travel")
     await talk.say("talk to a human")
     (record,) = asked_for(talk)
 
@@ -109,14 +104,14 @@ async def test_nobody_but_operators_answers() -> None:
 
 
 async def test_not_to_want_a_person_is_no_wish_for_one() -> None:
-    talk = begin()
+    talk = converse("travel")
     await talk.say("I don't want to talk to a person")
     assert asked_for(talk) == []
 
 
 async def test_a_question_that_leads_nowhere_offers_other_ways_and_then_a_person() -> None:
     """Choices, a simpler task, and a person in the second round. In the fourth, Parley requests a person itself."""
-    talk = begin()
+    talk = converse("travel")
     await talk.say("book a flight from oslo to rome on 3 december")
     await talk.say("yes")
     turn = await talk.say("choose a seat")
@@ -135,7 +130,7 @@ async def test_a_question_that_leads_nowhere_offers_other_ways_and_then_a_person
 
 
 async def test_a_simpler_task_is_offered_where_the_domain_names_one() -> None:
-    talk = begin()
+    talk = converse("travel")
     await talk.say("check my booking")
     for word in ("blah", "fnord", "zorp"):
         turn = await talk.say(word)
@@ -147,7 +142,7 @@ async def test_a_simpler_task_is_offered_where_the_domain_names_one() -> None:
 
 async def test_mending_a_stored_state_leaves_the_request_for_a_person_alone() -> None:
     """The request belongs to no task and outlives all of them (AM-5)."""
-    talk = begin()
+    talk = converse("travel")
     await talk.say("book a flight to rome")
     await talk.say("I want to talk to a human")
     stored = orjson.loads(talk.simulator.store.sessions[talk.session_id].state or b"")

@@ -7,14 +7,9 @@ import orjson
 from orchestrator.dialogue.changes.repair import repair
 from orchestrator.dialogue.storage.serialization import diff
 from orchestrator.turns.turn import TurnInput, TurnKind
-from parley.simulator import Conversation, Simulator
+from parley.simulator import Conversation
 from tests.cases import for_each
-from tests.trained import trained
-
-
-def simulate() -> Conversation:
-    loaded, system1 = trained("travel")
-    return Simulator.of(loaded, system1=system1).converse()
+from tests.trained import converse
 
 
 def state_of(talk: Conversation) -> dict:
@@ -34,7 +29,7 @@ async def propose(talk: Conversation, kind: str, change: object, *, epoch: int |
 
 
 async def test_a_summary_of_old_turns_removes_no_newer_ones() -> None:
-    talk = simulate()
+    talk = converse("travel")
     for _ in range(3):
         await talk.say("hello")
     seen_at = epoch_of(talk)
@@ -52,7 +47,7 @@ async def test_a_summary_of_old_turns_removes_no_newer_ones() -> None:
 
 
 async def test_an_older_summary_does_not_replace_a_newer_one() -> None:
-    talk = simulate()
+    talk = converse("travel")
     for _ in range(4):
         await talk.say("hello")
     first = await propose(talk, "summary", {"text": "all", "through_turn": 4})
@@ -73,7 +68,7 @@ async def test_an_older_summary_does_not_replace_a_newer_one() -> None:
     ],
 )
 async def test_what_cannot_be_a_proposal_is_dropped_with_a_record(kind: str, change: object) -> None:
-    talk = simulate()
+    talk = converse("travel")
     await talk.say("hello")
     before = state_of(talk)
 
@@ -85,7 +80,7 @@ async def test_what_cannot_be_a_proposal_is_dropped_with_a_record(kind: str, cha
 
 
 async def test_a_repair_of_a_state_that_has_gone_on_is_dropped() -> None:
-    talk = simulate()
+    talk = converse("travel")
     await talk.say("I want to book a flight to Rome")
     seen_at = epoch_of(talk)
     await talk.say("from Paris")
@@ -113,7 +108,7 @@ BREAKS = {
 
 
 async def broken(what: str) -> tuple[Conversation, dict]:
-    talk = simulate()
+    talk = converse("travel")
     await talk.say("I want to book a flight to Rome")
     session = talk.simulator.store.sessions[talk.session_id]
     state = orjson.loads(session.state or b"")
@@ -144,7 +139,7 @@ async def test_a_repair_that_would_do_something_else_is_dropped() -> None:
 
 
 async def test_tasks_that_waited_too_long_are_abandoned() -> None:
-    talk = simulate()
+    talk = converse("travel")
     await talk.say("Book a flight to Madrid")
     await talk.say("check my booking")
     waiting = [flow for flow in state_of(talk)["stack"] if flow["state"] == "Pending"]
@@ -158,7 +153,7 @@ async def test_tasks_that_waited_too_long_are_abandoned() -> None:
 
 
 async def test_the_user_is_told_nothing_and_the_talk_goes_on() -> None:
-    with_it, without = simulate(), simulate()
+    with_it, without = converse("travel"), converse("travel")
     replies = []
     for talk in (with_it, without):
         await talk.say("I want to book a flight to Rome")

@@ -8,8 +8,8 @@ import pytest
 
 from orchestrator.turns.scheduled import EventStatus, NewEvent
 from orchestrator.turns.turn import TurnInput
-from parley.simulator import Conversation, Simulator
-from tests.trained import trained
+from parley.simulator import Conversation
+from tests.trained import converse
 
 DAY_S = 86400.0
 
@@ -17,8 +17,7 @@ DAY_S = 86400.0
 @pytest.fixture
 async def talk() -> Conversation:
     """Start a conversation on a Friday, with a flight booked for the next Friday at 10:00."""
-    loaded, system1 = trained("travel")
-    conversation = Simulator.of(loaded, system1=system1).converse()
+    conversation = converse("travel")
     await conversation.say("Book a flight from Oslo to Madrid on Friday 27 November")
     booked = await conversation.say("yes")
     assert booked["completed"] == ["book_flight"], booked["reply"]

@@ -12,7 +12,7 @@ from orchestrator.errors import FailureCategory, ToolFailure
 from parley.simulator import Conversation, Simulator
 from parley.testing.memory import MemoryRecords
 from tests.domains.mailroom.services import Mailroom
-from tests.trained import trained
+from tests.trained import simulate, trained
 
 ROWS = [{"person": f"person {at}", "salary": at} for at in range(1, 8)]
 PAGES_OF_THREE = {"generation": {"page_rows": 3}}
@@ -129,8 +129,7 @@ async def test_without_a_table_the_words_are_a_message_like_others() -> None:
 
 
 async def test_hidden_columns_are_not_told() -> None:
-    loaded, system1 = trained("travel")
-    talk = Simulator.of(loaded, system1=system1, sections=PAGES_OF_THREE).converse()
+    talk = simulate("travel", sections=PAGES_OF_THREE).converse()
     await talk.say("show me flights from Oslo to London on Monday")
 
     turn = await talk.say("next page")

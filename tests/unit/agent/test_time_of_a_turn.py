@@ -17,7 +17,7 @@ from parley.simulator import Conversation, Simulator
 from parley.testing.inbox import MemoryInbox
 from parley.testing.lane import MemoryLane
 from parley.testing.live import MemoryLiveEvents, MemoryWakeup
-from tests.trained import trained
+from tests.trained import simulate
 
 MIDNIGHT = datetime(2026, 11, 21, 0, 0, tzinfo=UTC)
 SEARCH = "find flights from Oslo to Madrid tomorrow"
@@ -32,9 +32,8 @@ def english() -> Iterator[None]:
     forms_in_use.reset(token)
 
 
-def simulate(at: datetime, **sections: Any) -> Simulator:
-    loaded, system1 = trained("travel")
-    return Simulator.of(loaded, system1=system1, at=at, sections=sections or None)
+def begin(at: datetime, **sections: Any) -> Simulator:
+    return simulate("travel", at=at, sections=sections or None)
 
 
 async def accept(simulator: Simulator, text: str, **more: Any) -> str:
@@ -67,7 +66,7 @@ def searched_day(result: JsonObject) -> str:
 
 async def test_tomorrow_is_counted_from_when_it_was_said() -> None:
     """A backlog delays the turn until the next day."""
-    simulator = simulate(MIDNIGHT - timedelta(seconds=10))
+    simulator = begin(MIDNIGHT - timedelta(seconds=10))
     turn_id = await accept(simulator, SEARCH)
     simulator.now = (MIDNIGHT + timedelta(hours=3)).timestamp()
 
@@ -89,7 +88,7 @@ class LosingLane(MemoryLane):
 
 async def test_a_takeover_across_midnight_goes_on_where_the_first_worker_was() -> None:
     """The second attempt makes the same calls, and finds their results in the journal."""
-    simulator = simulate(MIDNIGHT - timedelta(seconds=1))
+    simulator = begin(MIDNIGHT - timedelta(seconds=1))
     turn_id = await accept(simulator, SEARCH)
     await run(simulator, LosingLane(simulator.store))
     journal = dict(simulator.store.turn(DEFAULT_TENANT, turn_id)[1].steps)  # type: ignore[arg-type]
@@ -112,7 +111,7 @@ async def test_a_takeover_across_midnight_goes_on_where_the_first_worker_was() -
 )
 async def test_today_is_that_of_the_users_own_clock(zone: str | None, day: str) -> None:
     """11:30 p.m. in London is the next day in Auckland."""
-    simulator = simulate(datetime(2026, 11, 20, 23, 30, tzinfo=UTC))
+    simulator = begin(datetime(2026, 11, 20, 23, 30, tzinfo=UTC))
     turn_id = await accept(simulator, SEARCH, timezone=zone)
 
     await run(simulator)
@@ -121,7 +120,7 @@ async def test_today_is_that_of_the_users_own_clock(zone: str | None, day: str) 
 
 
 async def test_a_session_keeps_the_zone_that_a_turn_named() -> None:
-    simulator = simulate(datetime(2026, 11, 20, 23, 30, tzinfo=UTC))
+    simulator = begin(datetime(2026, 11, 20, 23, 30, tzinfo=UTC))
     await accept(simulator, "hello", timezone="Pacific/Auckland")
     turn_id = await accept(simulator, SEARCH)
 
@@ -137,7 +136,7 @@ async def test_a_session_keeps_the_zone_that_a_turn_named() -> None:
 )
 async def test_the_night_of_a_clock_change_has_one_today(hours: int, day: str) -> None:
     """24 October 2026, 23:30 in Berlin is 21:30 UTC. Two hours later, it is the 25th in Berlin but not in UTC."""
-    simulator = simulate(
+    simulator = begin(
         datetime(2026, 10, 24, 21, 30, tzinfo=UTC) + timedelta(hours=hours),
         session={"timezone": "Europe/Berlin"},
     )
@@ -149,7 +148,7 @@ async def test_the_night_of_a_clock_change_has_one_today(hours: int, day: str) -
 
 
 async def offer(locale: str | None) -> str:
-    simulator = simulate(datetime(2026, 11, 20, 12, 0, tzinfo=UTC))
+    simulator = begin(datetime(2026, 11, 20, 12, 0, tzinfo=UTC))
     talk: Conversation = simulator.converse()
     turn = await talk.submit(
         TurnInput(

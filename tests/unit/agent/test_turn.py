@@ -12,13 +12,8 @@ from orchestrator.agent.messages import MESSAGES
 from orchestrator.dialogue.understanding import MessageKind
 from orchestrator.errors import DeadlineExceeded, LaneLost, TurnCancelled
 from orchestrator.types import DEFAULT_TENANT, Epoch
-from parley.simulator import Conversation, Simulator
-from tests.trained import trained
-
-
-def simulate() -> Conversation:
-    loaded, system1 = trained("desk")
-    return Simulator.of(loaded, system1=system1).converse()
+from parley.simulator import Conversation
+from tests.trained import converse
 
 
 def state_of(talk: Conversation) -> dict[str, Any]:
@@ -52,7 +47,7 @@ async def test_an_unexpected_error_leaves_the_state_as_it_was(
     step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """AG-4: a safe reply, a record, and an intact state with the message."""
-    talk = simulate()
+    talk = converse("desk")
     await talk.say("order toner")
     before = state_of(talk)
     break_at(step, RuntimeError("the secret is 42"), monkeypatch)
@@ -71,7 +66,7 @@ async def test_an_unexpected_error_leaves_the_state_as_it_was(
 
 async def test_after_an_error_the_conversation_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """AG-4"""
-    talk = simulate()
+    talk = converse("desk")
     await talk.say("order toner")
     with monkeypatch.context() as broken:
         break_at("carry_out", RuntimeError("boom"), broken)
@@ -87,7 +82,7 @@ async def test_a_yes_after_a_message_was_lost_has_the_offer_made_anew(
     error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """AM-3, AG-4: the lost message changed the offer, so the next confirmation does not count yet."""
-    talk = simulate()
+    talk = converse("desk")
     await talk.say("order toner for printer two")
     with monkeypatch.context() as broken:
         break_at("dispatch", error, broken)
@@ -103,7 +98,7 @@ async def test_a_yes_after_a_message_was_lost_has_the_offer_made_anew(
 
 async def test_what_was_done_for_good_is_told_even_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """AG-4, RT-12: the order exists, and the reply does not claim that nothing changed."""
-    talk = simulate()
+    talk = converse("desk")
     await talk.say("order toner for printer two")
     break_at("carry_out", RuntimeError("boom"), monkeypatch)
 
@@ -126,7 +121,7 @@ async def test_what_ends_a_turn_from_outside_passes_through(
     error: Exception, status: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """AG-4, RT-7"""
-    talk = simulate()
+    talk = converse("desk")
     break_at("carry_out", error, monkeypatch)
 
     turn = await talk.say("order toner")
@@ -136,7 +131,7 @@ async def test_what_ends_a_turn_from_outside_passes_through(
 
 async def test_the_turn_object_is_complete() -> None:
     """AG-1: the result of a turn, as in `--json`."""
-    talk = simulate()
+    talk = converse("desk")
 
     turn = await talk.say("order toner for printer one")
 
@@ -153,7 +148,7 @@ async def test_the_turn_object_is_complete() -> None:
 
 async def test_events_tell_the_turn_in_order() -> None:
     """RT-15, RS-1"""
-    talk = simulate()
+    talk = converse("desk")
     await talk.say("order toner for printer two")
     await talk.say("yes")
 
@@ -170,7 +165,7 @@ async def test_states_can_be_rebuilt() -> None:
     """ST-2: every epoch's state, from a snapshot and diffs."""
     from tests.contract.in_memory.sessions import MemorySessions  # noqa: PLC0415
 
-    talk = simulate()
+    talk = converse("desk")
     states = []
     for text in ("order toner", "printer two", "yes", "check the queue"):
         await talk.say(text)

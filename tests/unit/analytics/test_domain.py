@@ -7,16 +7,10 @@ from pathlib import Path
 import yaml
 
 from orchestrator.dialogue.specification import Mode
-from parley.simulator import Simulator
 from tests.cases import for_each
-from tests.trained import trained
+from tests.trained import converse, trained
 
 EVALUATIONS = Path(__file__).parents[3] / "domains" / "analytics" / "evaluations"
-
-
-def simulate() -> Simulator:
-    domain, system1 = trained("analytics")
-    return Simulator.of(domain, system1=system1)
 
 
 def test_every_flow_that_needs_no_model_is_completed_in_some_evaluation() -> None:
@@ -47,7 +41,7 @@ def test_what_removes_something_is_confirmed() -> None:
 )
 async def test_a_question_says_that_it_needs_a_model(question: str) -> None:
     """PX-7: the answer also lists the features that work without a model."""
-    turn = await simulate().converse().say(question)
+    turn = await converse("analytics").say(question)
     assert "needs a language model" in turn["reply"]
     assert "Without one, I can list and describe tables" in turn["reply"]
     assert turn["tools"] == []
@@ -55,7 +49,7 @@ async def test_a_question_says_that_it_needs_a_model(question: str) -> None:
 
 async def test_a_long_table_hands_over_its_first_page() -> None:
     """PX-12: data, code, source, display type, and the first 512 rows with a `table_id` for the rest."""
-    turn = await simulate().converse().say("describe airports")
+    turn = await converse("analytics").say("describe airports")
     frame = turn["frame"]
     assert (frame["display_type"], len(frame["data"]), frame["rows"]) == ("table", 512, 3376)
     assert frame["table_id"]
@@ -64,7 +58,7 @@ async def test_a_long_table_hands_over_its_first_page() -> None:
 
 
 async def test_a_chart_is_handed_over_as_a_specification() -> None:
-    turn = await simulate().converse().say("draw a line chart of price by date in stocks")
+    turn = await converse("analytics").say("draw a line chart of price by date in stocks")
     frame = turn["frame"]
     assert (frame["display_type"], frame["chart_type"]) == ("chart", "line")
     assert frame["data"]["mark"]["type"] == "line"
@@ -72,7 +66,7 @@ async def test_a_chart_is_handed_over_as_a_specification() -> None:
 
 
 async def test_an_unknown_table_is_asked_for_whatever_was_shown_before() -> None:
-    talk = simulate().converse()
+    talk = converse("analytics")
     await talk.say("describe cars")
     turn = await talk.say("describe unicorns")
     assert turn["completed"] == []
@@ -81,14 +75,14 @@ async def test_an_unknown_table_is_asked_for_whatever_was_shown_before() -> None
 
 
 async def test_a_chart_leaves_the_table_that_lacks_its_columns() -> None:
-    talk = simulate().converse()
+    talk = converse("analytics")
     await talk.say("describe cars")
     turn = await talk.say("draw a bar chart of average yield by site")
     assert "Average yield of barley by site" in turn["reply"]
 
 
 async def test_a_given_table_is_not_dropped() -> None:
-    talk = simulate().converse()
+    talk = converse("analytics")
     turn = await talk.say("drop the table cars")
     assert "only saved tables can be dropped" in turn["reply"]
     assert turn["tools"] == []

@@ -24,7 +24,7 @@ from parley.testing.inbox import MemoryInbox
 from parley.testing.lane import MemoryLane
 from parley.testing.live import MemoryWakeup
 from parley.testing.memory import MemoryRecords
-from tests.trained import trained
+from tests.trained import simulate, trained
 from tests.unit.interruptions.judge import ASK, EFFECTS, Outcome
 
 MOMENTS = ("queued", "letters", "label", "between", "parcel", "ended")
@@ -185,8 +185,7 @@ class Booking:
 
     @classmethod
     async def begin(cls) -> Booking:
-        loaded, system1 = trained("travel")
-        simulator = Simulator.of(loaded, system1=system1)
+        simulator = simulate("travel")
         talk = simulator.converse()
         turn = await talk.say("Book a flight from Oslo to Madrid tomorrow")
         return cls(simulator, talk.session_id, turn["actions"])

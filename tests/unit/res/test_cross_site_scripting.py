@@ -17,7 +17,7 @@ from parley.simulator import Simulator
 from parley.testing.memory import MemoryRecords
 from tests.cases import for_each
 from tests.domains.mailroom.services import Mailroom
-from tests.trained import trained
+from tests.trained import simulate
 from tests.unit.res.hostile import PAYLOADS
 
 ALLOWED = {"p", "br", "ul", "ol", "li"}
@@ -71,9 +71,8 @@ TOOL = HostilePage("")
 
 
 @cache
-def simulate() -> Simulator:
-    loaded, system1 = trained("mailroom")
-    return Simulator.of(loaded, system1=system1, services={"Mailroom": TOOL})
+def mailroom() -> Simulator:
+    return simulate("mailroom", services={"Mailroom": TOOL})
 
 
 def assert_harmless(message: str, said: str) -> None:
@@ -96,7 +95,7 @@ def test_there_are_fifty() -> None:
 
 @for_each("said", PAYLOADS)
 async def test_what_a_tool_returned_is_text(said: str) -> None:
-    simulator = simulate()
+    simulator = mailroom()
     TOOL.said = said
 
     page = await simulator.converse().say("read the web page")
@@ -113,7 +112,7 @@ async def test_what_a_tool_returned_is_text(said: str) -> None:
 @for_each("said", PAYLOADS)
 async def test_what_a_user_wrote_is_text(said: str) -> None:
     """As a quoted unknown name, and as the message itself."""
-    talk = simulate().converse()
+    talk = mailroom().converse()
     await talk.say("send a mail")
 
     turn = await talk.act("fill_slot", {"slot": "recipient", "value": said})

@@ -15,7 +15,7 @@ from parley.simulator import Simulator
 from parley.testing.memory import MemoryRecords
 from tests.cases import for_each
 from tests.domains.mailroom.services import Mailroom
-from tests.trained import trained
+from tests.trained import converse, trained
 from tests.unit.res.test_charts import validator
 
 ROWS = [{"person": name, "salary": 100 * place} for place, name in enumerate(("ann", "bob", "eve"), start=1)]
@@ -133,12 +133,7 @@ async def test_the_turn_object_holds_the_seven_parts_of_the_payload() -> None:
 
 
 async def test_analytics_draws_what_vega_lite_takes() -> None:
-    loaded, system1 = trained("analytics")
-    turn = (
-        await Simulator.of(loaded, system1=system1)
-        .converse()
-        .say("draw a bar chart of average horsepower by origin in cars")
-    )
+    turn = await converse("analytics").say("draw a bar chart of average horsepower by origin in cars")
 
     assert turn["frame"]["block"]["type"] == "chart"
     assert list(validator().iter_errors(orjson.loads(orjson.dumps(turn["frame"]["data"])))) == []
@@ -146,8 +141,7 @@ async def test_analytics_draws_what_vega_lite_takes() -> None:
 
 async def test_all_frames_of_a_turn_are_delivered_in_their_order() -> None:
     """RS-5: a turn that completes several tasks shows all results."""
-    loaded, system1 = trained("travel")
-    talk = Simulator.of(loaded, system1=system1).converse()
+    talk = converse("travel")
     turn = await talk.say(
         "Plan a trip to Rome from Oslo from 1 December to 5 December for at most 9000 euros"
     )
@@ -162,8 +156,7 @@ async def test_all_frames_of_a_turn_are_delivered_in_their_order() -> None:
 
 async def test_fields_are_named_as_the_tool_declares_them() -> None:
     """RS-5: with units, and without fields for programs."""
-    loaded, system1 = trained("travel")
-    talk = Simulator.of(loaded, system1=system1).converse()
+    talk = converse("travel")
     turn = await talk.say("which flights are there from Oslo to Madrid tomorrow")
 
     labels = {column["name"]: column["label"] for column in turn["frame"]["block"]["columns"]}

@@ -13,14 +13,9 @@ from orchestrator.res.steps.naturalize import naturalize
 from orchestrator.res.templates import Templates
 from parley.simulator import Conversation, Simulator
 from tests.cases import for_each
-from tests.trained import trained
+from tests.trained import converse, simulate, trained
 
 DOMAINS = Path(__file__).parents[3] / "domains"
-
-
-def converse() -> Conversation:
-    loaded, system1 = trained("travel")
-    return Simulator.of(loaded, system1=system1).converse()
 
 
 def with_form(folder: Path) -> Conversation:
@@ -73,7 +68,7 @@ async def test_one_missing_value_is_asked_for_in_words(tmp_path: Path) -> None:
 
 async def test_a_confirmation_offers_yes_and_no() -> None:
     """RS-2"""
-    turn = await converse().say("Book a flight from Oslo to Madrid tomorrow")
+    turn = await converse("travel").say("Book a flight from Oslo to Madrid tomorrow")
 
     assert turn["interaction"]["kind"] == "confirmation"
     assert labels(turn) == ["Yes", "No"]
@@ -81,7 +76,7 @@ async def test_a_confirmation_offers_yes_and_no() -> None:
 
 async def test_what_often_comes_next_is_offered_and_can_be_taken() -> None:
     """RS-7: the edge flows of the completed task."""
-    talk = converse()
+    talk = converse("travel")
     found = await talk.say("Which flights are there from Oslo to Madrid tomorrow?")
 
     assert found["interaction"] == {"kind": "none"}
@@ -93,7 +88,7 @@ async def test_what_often_comes_next_is_offered_and_can_be_taken() -> None:
 
 async def test_steps_of_a_plan_can_be_left_out_by_a_click() -> None:
     """PL-4"""
-    talk = converse()
+    talk = converse("travel")
     turn = await talk.say("Plan a trip from Oslo to Rome from 4 December to 8 December")
 
     skips = [action for action in turn["actions"] if action["name"] == "skip_step"]
@@ -159,12 +154,9 @@ async def test_what_several_tasks_say_becomes_one_text(
 
 async def make_world() -> TurnContext:
     """Return the world of a turn that completed a flow, in a domain with rephrased answers."""
-    loaded, system1 = trained("travel")
     kept: list[TurnContext] = []
 
-    simulator = Simulator.of(
-        loaded, system1=system1, sections={"generation": {"naturalize": "auto", "fewest_words": 0}}
-    )
+    simulator = simulate("travel", sections={"generation": {"naturalize": "auto", "fewest_words": 0}})
     agent: Any = simulator.agent
     modules = agent._modules
     respond = modules.res.respond

@@ -11,11 +11,10 @@ from orchestrator.errors import NotFound
 from orchestrator.turns.event import Event
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId
-from parley.simulator import Simulator
 from parley.testing.inbox import MemoryInbox
 from parley.testing.live import MemoryLiveEvents, MemoryWakeup
 from parley.testing.store import MemoryStore
-from tests.trained import trained
+from tests.trained import simulate
 
 ONE, TWO = SessionId("one"), SessionId("two")
 
@@ -63,8 +62,7 @@ class OnlyLookedUp(dict[Any, Any]):
 
 async def test_a_turn_looks_at_no_other_session() -> None:
     """RT-19: idle sessions cost nothing, as in PostgreSQL."""
-    loaded, system1 = trained("desk")
-    simulator = Simulator.of(loaded, system1=system1)
+    simulator = simulate("desk")
     store = simulator.store
     talk = simulator.converse()
     await talk.say("check the ink")

@@ -12,17 +12,16 @@ from lab.evaluation.conversations import Evaluated, add_cases, go_through, read_
 from orchestrator.errors import InvalidInput
 from orchestrator.turns.cases import make_case
 from orchestrator.types import DEFAULT_TENANT, JsonObject
-from parley.simulator import Conversation, Simulator
+from parley.simulator import Conversation
 from parley.testing.inbox import MemoryInbox
-from tests.trained import trained
+from tests.trained import simulate, trained
 
 SAID = ("Book a flight from Oslo to Madrid tomorrow", {"name": "confirm"}, "what did I book?")
 
 
 async def converse(*more: str) -> list[JsonObject]:
     """Return the turns of a booking conversation, as the gateway lists them, oldest first."""
-    loaded, system1 = trained("travel")
-    simulator = Simulator.of(loaded, system1=system1)
+    simulator = simulate("travel")
     talk = simulator.converse()
     for said in SAID:
         await (talk.say(said) if isinstance(said, str) else click(talk, said["name"]))
