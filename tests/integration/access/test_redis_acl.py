@@ -14,7 +14,7 @@ import redis
 from orchestrator.adapters.redis.acl import USERS, write_acl_file
 from parley.main import run
 from tests.cases import for_each
-from tests.celery_clients import celery_client
+from tests.celery_clients import celery_client, submit_turn
 from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.chaos.processes.counting import EFFECTS
 from tests.integration.deploy.fixtures.deployment import make_secrets
@@ -52,10 +52,8 @@ async def test_gateway_workers_and_senders_work_together(
         )
         assert (turn.status_code, turn.json()["status"]) == (200, "done"), turn.text
 
-        url = urls["parley-sender"]
-        with celery_client(url) as app:
-            arguments = {"session_id": "over-queue", "text": "say", "wait": 20}
-            sent = app.send_task("orchestrator.submit_turn", kwargs=arguments, queue="submissions")
+        with celery_client(urls["parley-sender"]) as app:
+            sent = submit_turn(app, "over-queue", "say", wait=20)
             done = await asyncio.to_thread(sent.get, timeout=30, interval=0.05)
     assert done["status"] == "done"
 

@@ -13,10 +13,9 @@ from orchestrator.adapters.postgres.claims import WorkerLock
 from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.errors import InvalidInput, NotFound, Unauthenticated
-from orchestrator.ports.tasks import SUBMIT_TURN
 from orchestrator.types import SessionId, TenantId, new_id
 from tests.cases import for_each
-from tests.celery_clients import celery_client
+from tests.celery_clients import celery_client, submit_turn
 from tests.integration.access.posting import Post
 from tests.integration.access.receiver import Receiver, receiver
 from tests.integration.chaos.fleet import fleet
@@ -303,13 +302,7 @@ async def test_a_worker_process_delivers(post: Post, redis_url: str, tmp_path: P
         with fleet(post.url, redis_url, tmp_path, settings) as crew:
             await asyncio.to_thread(crew.start, 1, queues="turns,submissions,internal,urgent")
             with celery_client(redis_url) as app:
-                arguments = {
-                    "session_id": session,
-                    "tenant_id": post.tenant,
-                    "domain": "travel",
-                    "text": "say",
-                }
-                sent = app.send_task(SUBMIT_TURN, kwargs={**arguments, "wait": 20}, queue="submissions")
+                sent = submit_turn(app, session, "say", domain="travel", tenant_id=post.tenant, wait=20)
                 done = await asyncio.to_thread(sent.get, timeout=30, interval=0.05)
             assert done["status"] == "done"
             async with asyncio.timeout(20):

@@ -6,19 +6,18 @@ at which a worker dies, each used once.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
 
 import psutil
 
 from parley.testing.scripted_model import Drop, Reply, Request, ToolUse
+from tests.processes.http import Asked, answering
 
 STEPS = (
     "model:1",
@@ -171,34 +170,9 @@ def outside() -> Iterator[Outside]:
 def served(world: World) -> Iterator[None]:
     """Serve requests of workers on a free loopback port."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            answer = world.serve(self.path.strip("/"), body)
-            if answer is None:
-                return
-            data = json.dumps(answer).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+    def answer(asked: Asked) -> tuple[int, Any] | None:
+        told = world.serve(asked.path.strip("/"), asked.json())
+        return None if told is None else (200, told)
 
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the parent's
-            """Log nothing."""
-
-    class Server(ThreadingHTTPServer):
-        request_queue_size = 100
-
-        def handle_error(self, request: Any, client_address: Any) -> None:
-            """Ignore connection errors of killed workers."""
-
-    server = Server(("127.0.0.1", 0), Handler)
-    world.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    try:
+    with answering(answer) as world.url:
         yield
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -20,9 +20,8 @@ from celery import Celery
 from orchestrator.adapters.broker_queues import TASK_QUEUES
 from orchestrator.adapters.redis.address import for_celery
 from orchestrator.adapters.task_sender import producer_options
-from orchestrator.ports.tasks import SUBMIT_TURN
 from orchestrator.types import new_id
-from tests.celery_clients import close_results
+from tests.celery_clients import close_results, submit_turn
 from tests.integration.chaos.fleet import Fleet, Worker, fleet, wait_until
 from tests.integration.chaos.takeover import percentile
 from tests.integration.workers.rabbit import is_installed, rabbit
@@ -59,9 +58,9 @@ class Sender:
         for number in itertools.count():
             if self._stopped.wait(EVERY_S):
                 return
-            arguments = {"session_id": f"{self.prefix}-{number}", "text": "say", "domain": "counting"}
-            self.sent[arguments["session_id"]] = time.time()
-            self._app.send_task(SUBMIT_TURN, kwargs=arguments, queue="submissions", ignore_result=True)
+            session = f"{self.prefix}-{number}"
+            self.sent[session] = time.time()
+            submit_turn(self._app, session, "say", ignore_result=True)
 
 
 @contextmanager

@@ -10,7 +10,8 @@ from celery import Celery
 
 from orchestrator.adapters.redis.address import for_celery
 from orchestrator.adapters.task_sender import TASK_QUEUES
-from orchestrator.ports.tasks import START_RUN, SUBMIT_TURN
+from orchestrator.ports.tasks import START_RUN
+from tests.celery_clients import submit_turn
 from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.chaos.submitting import submitter
 from tests.integration.deploy.fixtures.manifests import Manifest, named
@@ -69,8 +70,7 @@ async def test_what_waits_raises_the_number_and_workers_bring_it_down(
     with Celery(set_as_current=False, broker=for_celery(redis_url)) as backend:
         backend.conf.task_queues = TASK_QUEUES
         for number in range(7):
-            arguments = {"session_id": f"sent-{number}", "text": "say", "domain": "counting"}
-            backend.send_task(SUBMIT_TURN, kwargs=arguments, queue="submissions", ignore_result=True)
+            submit_turn(backend, f"sent-{number}", "say", ignore_result=True)
         for _ in range(3):
             backend.send_task(
                 START_RUN, kwargs={"flow": "expire_sessions"}, queue="internal", ignore_result=True

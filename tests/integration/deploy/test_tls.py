@@ -18,6 +18,7 @@ from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.redis.address import for_celery, tls_options
 from orchestrator.errors import Unavailable
 from parley_client import Client
+from tests.celery_clients import submit_turn
 from tests.integration.chaos.fleet import fleet
 from tests.integration.deploy.fixtures.containers import Container, ended
 from tests.integration.deploy.fixtures.tls import (
@@ -151,8 +152,7 @@ def test_an_address_as_services_hand_it_out_is_verified(
         crew.start(1)
         told = f"{url}?ssl_cert_reqs=required"
         app.conf.update(broker_url=told, result_backend=told)
-        arguments = {"session_id": "over-tls", "domain": "counting", "text": "say", "wait": 20}
-        sent = app.send_task("orchestrator.submit_turn", kwargs=arguments, queue="submissions")
+        sent = submit_turn(app, "over-tls", "say", wait=20)
         assert sent.get(timeout=40, interval=0.05)["status"] == "done"
         log = crew.workers[0].log.read_text()
     assert "insecure" not in log

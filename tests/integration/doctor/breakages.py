@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from uuid import uuid4
 
 import psycopg
@@ -15,6 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from orchestrator.adapters.postgres.migrate import HEAD
 from orchestrator.adapters.redis.worker_registry import PROCESSES
+from tests.processes.http import answering
 
 NOBODY = "127.0.0.1:1"
 ELSEWHERE = "127.0.0.2"
@@ -207,26 +206,9 @@ no_pgvector = stated(
 
 
 @contextmanager
-def _answering(host: str, status: int) -> Iterator[str]:
-    """Yield the URL of a server that gives every request this status."""
-
-    class Answering(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_error(status)
-
-        def log_message(self, *_: object) -> None:
-            """Log nothing."""
-
-    with HTTPServer((host, 0), Answering) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://{host}:{server.server_port}"
-        server.shutdown()
-
-
-@contextmanager
 def endpoint_that_refuses(deployment: Deployment) -> Iterator[None]:
     """Break by a model endpoint that rejects the key."""
-    with _answering("127.0.0.1", 401) as url:
+    with answering(lambda _: (401, {})) as url:
         deployment.environment |= {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": "expired-key"}
         yield
 
@@ -234,6 +216,6 @@ def endpoint_that_refuses(deployment: Deployment) -> Iterator[None]:
 @contextmanager
 def open_flower(deployment: Deployment) -> Iterator[None]:
     """Break by a Flower that was started without `parley serve flower`, which would refuse."""
-    with _answering(ELSEWHERE, 200) as url:
+    with answering(lambda _: (200, {}), host=ELSEWHERE) as url:
         deployment.environment["PARLEY_FLOWER_URL"] = url
         yield

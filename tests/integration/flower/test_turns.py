@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from celery import Celery
 
-from orchestrator.ports.tasks import CANCEL_TURN, SUBMIT_TURN
-from tests.celery_clients import celery_client
+from orchestrator.ports.tasks import CANCEL_TURN
+from tests.celery_clients import celery_client, submit_turn
 from tests.integration.chaos.fleet import Fleet, fleet, wait_until
 from tests.integration.flower.server import flower, tasks
 from tests.processes.rows import read_rows
@@ -82,8 +81,7 @@ def test_turns_are_shown_as_they_ended(database_url: str, redis_url: str, tmp_pa
 
 def poison(crew: Fleet, sender: Celery) -> str:
     """Submit a turn that ends each of its workers, and wait for quarantine. Its sender may get no receipt."""
-    arguments = {"session_id": "seen-exit", "text": "exit", "domain": "counting"}
-    sender.send_task(SUBMIT_TURN, kwargs=arguments, queue="submissions", ignore_result=True)
+    submit_turn(sender, "seen-exit", "exit", ignore_result=True)
     found: list[tuple[str, str]] = []
 
     def is_quarantined() -> bool:
@@ -104,9 +102,7 @@ def replaced(crew: Fleet) -> bool:
 
 
 def submit(sender: Celery, name: str, text: str) -> str:
-    arguments = {"session_id": f"seen-{name}", "text": text, "domain": "counting"}
-    result: Any = sender.send_task(SUBMIT_TURN, kwargs=arguments, queue="submissions")
-    return result.get(timeout=WITHIN_S)["turn_id"]
+    return submit_turn(sender, f"seen-{name}", text).get(timeout=WITHIN_S)["turn_id"]
 
 
 def state(url: str, turn_id: str) -> str | None:

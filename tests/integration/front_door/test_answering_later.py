@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import sys
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from subprocess import run as run_process
 from urllib.parse import parse_qs, urlsplit
@@ -27,10 +24,11 @@ from tests.integration.chaos.fleet import fleet
 from tests.integration.chaos.suspicion import suspect_nobody
 from tests.integration.front_door.killing import WITHIN_S, kill_for, say
 from tests.integration.gateway import serve
+from tests.processes.http import Asked, answering
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 DONATIONS = EXAMPLES / "donations"
-BANK = ("127.0.0.1", 8711)
+BANK_PORT = 8711
 SHORT_LIVED = httpx.Limits(keepalive_expiry=2)
 """Keep-alive shorter than five seconds, when the server closes connections."""
 SESSIONS = 6
@@ -64,44 +62,20 @@ async def test_the_example_runs_as_it_stands(database_url: str, redis_url: str, 
     assert "ledger: [('card_charge', 'done'), ('card_charge', 'failed')]" in ended.stdout
 
 
-class _Bank(BaseHTTPRequestHandler):
-    """A bank that accepts each charge once and reports the accepted charges."""
-
-    charges: dict[str, JsonObject]
-    requests: list[str]
-
-    def do_POST(self) -> None:
-        key = self.headers["Idempotency-Key"]
-        self.requests.append(key)
-        self.charges.setdefault(key, json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        self._answer(202, {})
-
-    def do_GET(self) -> None:
-        [key] = parse_qs(urlsplit(self.path).query)["idempotency_key"]
-        self._answer(200, {"status": "unknown" if key in self.charges else "not_done"})
-
-    def _answer(self, status: int, body: JsonObject) -> None:
-        written = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(written)))
-        self.end_headers()
-        self.wfile.write(written)
-
-    def log_message(self, *_: object) -> None:
-        """Log nothing."""
-
-
 @contextmanager
-def _bank() -> Iterator[type[_Bank]]:
-    kind = type("Bank", (_Bank,), {"charges": {}, "requests": []})
-    server = ThreadingHTTPServer(BANK, kind)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield kind
-    finally:
-        server.shutdown()
-        server.server_close()
+def _bank() -> Iterator[dict[str, JsonObject]]:
+    """Run a bank that accepts each charge once and reports the accepted charges. Yield them by key."""
+    charges: dict[str, JsonObject] = {}
+
+    def answer(asked: Asked) -> tuple[int, JsonObject]:
+        if asked.body:
+            charges.setdefault(asked.headers["Idempotency-Key"], asked.json())
+            return 202, {}
+        [key] = parse_qs(urlsplit(asked.path).query)["idempotency_key"]
+        return 200, {"status": "unknown" if key in charges else "not_done"}
+
+    with answering(answer, port=BANK_PORT):
+        yield charges
 
 
 @pytest.mark.slow
@@ -112,7 +86,7 @@ async def test_each_result_has_its_effect_once_although_workers_are_killed(
     suspect_nobody(database_url)
     chance = random.Random(32)
     settings = _settings(database_url, redis_url)
-    with _bank() as bank:
+    with _bank() as charges:
         async with serve(create_app(lambda: open_dependencies(settings))) as url:
             environment = {**_environment(url), "PARLEY_MAX_ATTEMPTS": "50"}
             with fleet(database_url, redis_url, tmp_path, environment) as crew:
@@ -122,7 +96,7 @@ async def test_each_result_has_its_effect_once_although_workers_are_killed(
                     donors = [_donate(http, f"donor-{number}", chance) for number in range(SESSIONS)]
                     async with asyncio.timeout(WITHIN_S):
                         await asyncio.gather(*donors)
-                        await _confirm_all(http, bank, chance)
+                        await _confirm_all(http, charges, chance)
                         await killing
                         turns = await asyncio.gather(
                             *(_settled(http, f"donor-{number}") for number in range(SESSIONS))
@@ -131,7 +105,7 @@ async def test_each_result_has_its_effect_once_although_workers_are_killed(
             replies = [turn["reply"] for turn in told if turn["status"] == "done" and turn["reply"]]
             assert sum("your receipt is" in reply for reply in replies) == 1, replies
             assert Counter(turn["status"] for turn in told) == {"done": len(told)}
-        assert len(bank.charges) == SESSIONS
+        assert len(charges) == SESSIONS
         with psycopg.connect(database_url) as connection:
             query = "SELECT tool_id, status FROM effects WHERE session_id LIKE 'donor-%'"
             assert connection.execute(query).fetchall() == [("card_charge", "done")] * SESSIONS
@@ -146,9 +120,11 @@ async def _donate(http: httpx.AsyncClient, session: str, chance: random.Random) 
     assert turn["flows"][0]["reason"] == "awaiting_result", turn
 
 
-async def _confirm_all(http: httpx.AsyncClient, bank: type[_Bank], chance: random.Random) -> None:
+async def _confirm_all(
+    http: httpx.AsyncClient, charges: dict[str, JsonObject], chance: random.Random
+) -> None:
     """Deliver each result twice, while the users talk about something else."""
-    for number, charge in enumerate(list(bank.charges.values())):
+    for number, charge in enumerate(list(charges.values())):
         await asyncio.sleep(chance.uniform(0, 0.5))
         aside = {"text": "where does the money go?"}
         await http.post(f"/v1/sessions/donor-{number}/turns", json=aside)

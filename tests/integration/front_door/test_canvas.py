@@ -103,9 +103,6 @@ def world(
         app = stack.enter_context(connected(make_app(broker, for_celery(redis_url))))
         server = stack.enter_context(redis.Redis.from_url(redis_url))
         yield World(request.param, database_url, crew, app, server)
-        app.backend.result_consumer.subscribed_to.clear()  # unrequested results are ignored
-        app.backend.result_consumer.stop()
-        app.backend.client.close()
 
 
 @pytest.fixture(params=[None, 60], ids=["receipt", "wait"])

@@ -23,7 +23,7 @@ from orchestrator.adapters.redis.client import connect
 from orchestrator.errors import InboxFull
 from orchestrator.ports.tasks import SUBMISSIONS
 from orchestrator.types import DEFAULT_TENANT
-from tests.celery_clients import connected
+from tests.celery_clients import connected, submit_turn
 from tests.contract.factories import new_session_id, submission
 from tests.integration.chaos.fleet import Fleet, fleet, times_as_long, wait_until
 from tests.integration.front_door.plain_backend import make_app
@@ -44,10 +44,6 @@ def app(redis_url: str) -> Iterator[Celery]:
     url = for_celery(redis_url)
     with connected(make_app(url, url)) as app:
         yield app
-        untyped: Any = app
-        untyped.backend.result_consumer.subscribed_to.clear()
-        untyped.backend.result_consumer.stop()
-        untyped.backend.client.close()
 
 
 @pytest.mark.parametrize(
@@ -72,13 +68,7 @@ def test_another_tenant_is_answered_within_a_second(
     name = f"{behind}-{sessions}-{burst}"
 
     def send(tenant: str, session: str, **more: Any) -> Any:
-        arguments = {"session_id": session, "domain": "counting", "text": "say", "tenant_id": tenant, **more}
-        return app.send_task(
-            "orchestrator.submit_turn",
-            kwargs=arguments,
-            queue="submissions",
-            ignore_result="wait" not in more,
-        )
+        return submit_turn(app, session, "say", ignore_result="wait" not in more, tenant_id=tenant, **more)
 
     def count(condition: str) -> int:
         with psycopg.connect(database_url) as connection:

@@ -64,11 +64,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             crew.start(1, queues=queues)
         crew.start(1, application="workers.app", queues="internal,urgent")
         url = for_celery(server.url)
-        app: Any = stack.enter_context(connected(make_app(url, url)))
+        app = stack.enter_context(connected(make_app(url, url)))
         yield World(database, server, crew, app)
-        app.backend.result_consumer.subscribed_to.clear()
-        app.backend.result_consumer.stop()
-        app.backend.client.close()
 
 
 class Sender:

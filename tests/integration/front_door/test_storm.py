@@ -15,6 +15,7 @@ import psycopg
 import pytest
 
 from orchestrator.adapters.redis.address import for_celery
+from tests.celery_clients import submit_turn
 from tests.integration.chaos.fleet import Fleet, Worker, fleet, wait_until
 from tests.integration.front_door.plain_backend import make_app
 from tests.integration.workers.rabbit import is_installed, rabbit
@@ -104,9 +105,4 @@ def test_all_are_answered_once_and_in_order(
 
 def submit(app: Any, session: str, number: int) -> Any:
     """Submit a turn by number. The repeated message has the same key and another ID."""
-    arguments = {"session_id": session, "domain": "counting", "text": "say", "sequence": number}
-    return app.send_task(
-        "orchestrator.submit_turn",
-        kwargs={**arguments, "idempotency_key": f"{session}-{number}"},
-        queue="submissions",
-    )
+    return submit_turn(app, session, "say", sequence=number, idempotency_key=f"{session}-{number}")

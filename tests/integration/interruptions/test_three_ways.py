@@ -19,10 +19,9 @@ import pytest
 import websockets
 from celery import Celery
 
-from orchestrator.ports.tasks import SUBMIT_TURN
 from orchestrator.turns.turn import FINISHED, TurnRecord
 from orchestrator.types import DEFAULT_TENANT, SessionId
-from tests.celery_clients import celery_client
+from tests.celery_clients import celery_client, submit_turn
 from tests.integration.chaos.test_stopped_workers import Setting
 from tests.integration.gateway import House, open_house
 from tests.integration.interruptions.test_random_moments import WITHIN_S, Outside, mailroom, outcome_of
@@ -90,8 +89,7 @@ async def by_socket(house: House, session: str) -> AsyncIterator[Say]:
 @asynccontextmanager
 async def by_celery(app: Celery, _house: House, session: str) -> AsyncIterator[Say]:
     async def say(text: str) -> tuple[str, str]:
-        named = {"session_id": session, "domain": "mailroom", "text": text}
-        sent = app.send_task(SUBMIT_TURN, kwargs={**named, "wait": WITHIN_S}, queue="submissions")
+        sent = submit_turn(app, session, text, domain="mailroom", wait=WITHIN_S)
         turn = await asyncio.to_thread(sent.get, timeout=WITHIN_S, interval=0.05)
         return turn["turn_id"], turn["reply"]
 

@@ -114,7 +114,7 @@ def read_tables(there: Place) -> dict[str, bytes]:
 
 
 def read_traces(there: Place) -> dict[str, bytes]:
-    return {"traces": b"\n".join(body for _, _, body in there.outside.asked["v1"])}
+    return {"traces": b"\n".join(asked.body for asked in there.outside.asked["v1"])}
 
 
 def is_for_contents(place: str) -> bool:

@@ -88,10 +88,10 @@ def test_the_run_was_noisy(left: Left) -> None:
         text.decode() for name, text in left.found.items() if "POST" in name
     )
     tool = left.there.outside.asked["track"][0]
-    assert SECRETS["tool"] in tool[0]
-    assert tool[1]["Authorization"] == f"Bearer {SECRETS['tool']}"
+    assert SECRETS["tool"] in tool.path
+    assert tool.headers["Authorization"] == f"Bearer {SECRETS['tool']}"
     collector = left.there.outside.asked["v1"][0]
-    assert collector[1]["x-collector-key"] == SECRETS["collector"]
+    assert collector.headers["x-collector-key"] == SECRETS["collector"]
     kept = {place: text for place, text in left.found.items() if collected.is_for_contents(place)}
     assert {leak.word for leak in find_leaks(kept, CONTENTS)} >= {
         "said",

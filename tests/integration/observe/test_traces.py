@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import httpx
@@ -23,6 +21,7 @@ from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.modelled import understood
 from tests.integration.workers.rabbit import is_installed, rabbit
 from tests.processes.gateway import gateway
+from tests.processes.http import Asked, answering
 
 SUMMARY_AT = 20
 """The turn that makes a summary due."""
@@ -91,26 +90,12 @@ def paths(spans: list[Seen]) -> set[tuple[str, ...]]:
 def collector() -> Iterator[Collector]:
     taken = Collector()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            taken.take(self.rfile.read(int(self.headers["Content-Length"])))
-            self.send_response(200)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+    def answer(asked: Asked) -> tuple[int, Any]:
+        taken.take(asked.body)
+        return 200, {}
 
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-            """Log nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    taken.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    try:
+    with answering(answer) as taken.url:
         yield taken
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 ACCEPTED = "gateway: turn accepted"

@@ -14,7 +14,7 @@ import pytest
 from orchestrator.adapters.task_sender import TASK_QUEUES
 from orchestrator.ports.tasks import SUBMIT_TURN
 from tests.cases import for_each
-from tests.celery_clients import celery_client
+from tests.celery_clients import celery_client, submit_turn
 from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.flower.server import ask, flower
 from tests.integration.workers.rabbit import is_installed, rabbit
@@ -91,8 +91,7 @@ def test_tasks_are_shown_by_name_and_identifier_to_those_who_know_the_password(
                 assert ask(method, f"{url}{path}", auth=given).status_code == 401, path
 
         crew.start(1, options=("-E",))
-        arguments = {"session_id": "seen", "text": SAID, "domain": "counting", "wait": 60}
-        result = sender.send_task(SUBMIT_TURN, kwargs=arguments, queue="submissions").get(timeout=90)
+        result = submit_turn(sender, "seen", SAID, wait=60).get(timeout=90)
         assert result["status"] == "done"
         wait_until(lambda: succeeded(url, user), within_s=60, what="Flower shows the submission as done")
         shown = ask("GET", f"{url}/api/tasks", auth=user).text

@@ -19,7 +19,7 @@ from kombu.simple import SimpleQueue
 
 from orchestrator.ports.tasks import SUBMIT_TURN
 from parley.diagnosis.messaging import examine_processes
-from tests.celery_clients import celery_client
+from tests.celery_clients import celery_client, submit_turn
 from tests.integration.chaos.fleet import Worker, fleet, wait_until
 
 SAID = "xylophone"
@@ -69,8 +69,7 @@ def sender(module_redis_url: str) -> Iterator[Celery]:
 
 
 def answered(sender: Celery, session: str) -> bool:
-    arguments = {"session_id": session, "text": "say", "domain": "counting", "wait": 20}
-    sent = sender.send_task(SUBMIT_TURN, kwargs=arguments, queue="submissions")
+    sent = submit_turn(sender, session, "say", wait=20)
     return sent.get(timeout=30, interval=0.05)["status"] == "done"
 
 

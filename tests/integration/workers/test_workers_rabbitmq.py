@@ -26,7 +26,7 @@ from orchestrator.ports.tasks import START_RUN, SUBMIT_TURN
 from orchestrator.settings import Settings
 from parley.diagnosis.messaging import examine_broker
 from parley.main import run
-from tests.celery_clients import celery_client
+from tests.celery_clients import celery_client, submit_turn
 from tests.integration.chaos.checker import check, read_history
 from tests.integration.chaos.fleet import ROOT, fleet, wait_until
 from tests.integration.chaos.submitting import Submitter, all_finished
@@ -62,9 +62,8 @@ def backend(node: Rabbit, redis_url: str) -> Iterator[Celery]:
         yield app
 
 
-def submit(backend: Celery, session: str, text: str, **more: object) -> dict[str, object]:
-    arguments = {"session_id": session, "text": text, "domain": "counting", "wait": 30, **more}
-    return backend.send_task(SUBMIT_TURN, kwargs=arguments, queue="submissions").get(timeout=60)
+def submit(backend: Celery, session: str, text: str) -> dict[str, object]:
+    return submit_turn(backend, session, text, wait=30).get(timeout=60)
 
 
 def count(database_url: str, query: LiteralString) -> int:
@@ -201,8 +200,7 @@ def test_what_was_delivered_too_often_is_listed_and_replayed(
 
     def send_and_return(session: str, times: int) -> None:
         """Send a submission, and receive it `times` times without acknowledgment, like dying workers."""
-        arguments = {"session_id": session, "text": f"say {SAID}", "domain": "counting"}
-        backend.send_task(SUBMIT_TURN, kwargs=arguments, queue="submissions", ignore_result=True)
+        submit_turn(backend, session, f"say {SAID}", ignore_result=True)
         with backend.connection_for_write() as connection:
             for _ in range(times):
                 with connection.channel() as channel:
@@ -251,12 +249,7 @@ def test_submissions_that_it_confirmed_outlive_it(
 ) -> None:
     """Queues and messages are durable: confirmed submissions survive a crash of the node."""
     for number in range(20):
-        backend.send_task(
-            SUBMIT_TURN,
-            kwargs={"session_id": f"kept-{number}", "text": "say", "domain": "counting"},
-            queue="submissions",
-            ignore_result=True,
-        )
+        submit_turn(backend, f"kept-{number}", "say", ignore_result=True)
     node.kill()
     node.start()
     with fleet(database_url, redis_url, tmp_path, {"PARLEY_BROKER_URL": node.url}) as crew:
