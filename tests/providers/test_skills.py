@@ -71,6 +71,19 @@ async def test_a_skill_searches_and_advises(name: str) -> None:
     assert len(provider.refused) <= (1 if name == "openai-chat-thinking" else 0)
 
 
+async def test_openai_is_asked_statelessly_and_gets_its_reasoning_back() -> None:
+    """CO-2: OpenAI is called with the Responses API without storage; reasoning is sent back unchanged."""
+    _, provider = await advise("openai-responses")
+
+    for body in provider.bodies:
+        assert body["store"] is False
+        assert "metadata" not in body
+        assert "reasoning.encrypted_content" in body["include"]
+    sealed = [item for item in provider.bodies[-1]["input"] if item.get("type") == "reasoning"]
+    assert sealed[0]["encrypted_content"].startswith("sealed-")
+    assert provider.bodies[0]["text"]["format"]["name"] == "nlu_think"
+
+
 FINAL: list[tuple[str, Way]] = [
     ("openai-chat", Reply(refusal="I can't help with that.")),
     ("openai-chat", Reply(reason="content_filter")),

@@ -2,15 +2,17 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from orchestrator.adapters.models.chat import LibraryChat
 from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.models.breaker import BreakerPolicy
 from orchestrator.models.calling import CallContext, Pacing
 from orchestrator.models.config import ModelChoice, ModelConfig, Timeouts
-from orchestrator.models.engineer import PromptEngineer
+from orchestrator.models.engineer import PromptEngineer, ToolsAnswer
 from orchestrator.models.retries import RetryPolicy
 from orchestrator.models.templates import load_prompts
+from orchestrator.ports.language_model import ToolDefinition
 from orchestrator.telemetry import Signal, SignalType
 from orchestrator.types import SessionId, TurnId
 from parley.testing.scripted_model import Reply, Rule, Script, ScriptedModel
@@ -23,6 +25,11 @@ SCHEMA = {
 GOOD = {"flows": [{"dact": "book_flight", "score": 0.9}]}
 TEXT = {"persona": "Plain", "language": "English", "max_sentences": 3, "draft": "Booked.", "history": []}
 PROMPTS = load_prompts()
+SEARCH = ToolDefinition(
+    "flight_search",
+    "Find flights.",
+    {"type": "object", "properties": {"day": {"type": "string"}}, "required": ["day"]},
+)
 CONFIG = ModelConfig(
     default=ModelChoice("small"),
     timeouts=Timeouts(5, 5),
@@ -92,6 +99,16 @@ class Bench:
     async def listen(self, pieces: list[str]) -> None:
         async for piece in self.engineer.stream("res_naturalize", wording(), calling()):
             pieces.append(piece)  # noqa: PERF401 - what came before a failure counts
+
+    async def hear(self) -> str:
+        """Return the text of a stream."""
+        pieces: list[str] = []
+        await self.listen(pieces)
+        return "".join(pieces)
+
+    async def use_tools(self, *tools: ToolDefinition, **more: Any) -> ToolsAnswer:
+        """Ask for the next calls of these tools. Default: the search for flights."""
+        return await self.engineer.tools("res_naturalize", wording(), tools or (SEARCH,), calling(), **more)
 
     def calls(self) -> list[dict]:
         return [dict(signal.payload) for signal in self.signals if signal.type is SignalType.MODEL_CALL]

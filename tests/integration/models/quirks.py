@@ -4,15 +4,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from orchestrator.ports.language_model import ToolDefinition
 from parley.testing.scripted_model import Answer, Computed, Raw, Reply, Request
 from tests.integration.models.bench import GOOD
 
-SEARCH = ToolDefinition(
-    "flight_search",
-    "Find flights.",
-    {"type": "object", "properties": {"day": {"type": "string"}}, "required": ["day"]},
-)
 CALL = {
     "id": "call_1",
     "type": "function",
@@ -66,4 +60,10 @@ def openai_error(message: str, **more: Any) -> dict[str, Any]:
     }
 
 
+def form_of(request: Request) -> str:
+    """Return the form in which an object is requested."""
+    return (request.body.get("response_format") or {}).get("type", "none")
+
+
 GOOD_ANSWER = Answer(json=GOOD)
+FINE = Answer(text="Fine.")

@@ -1,4 +1,4 @@
-"""A conversation with a scripted model in the travel domain."""
+"""A conversation with a scripted model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.trained import trained
 
 @dataclass
 class Stage:
-    """The travel domain with a scripted model. `calls`: signals of model calls."""
+    """A domain with a scripted model. `calls`: signals of model calls."""
 
     model: ScriptedModel
     simulator: Simulator
@@ -34,13 +34,15 @@ class Stage:
 
 
 @asynccontextmanager
-async def staged(script: Script, **sections: Any) -> AsyncIterator[Stage]:
-    loaded, system1 = trained("travel")
+async def staged(script: Script, domain: str = "travel", **sections: Any) -> AsyncIterator[Stage]:
+    loaded, system1 = trained(domain)
     calls: list[Signal] = []
     breaker = BreakerPolicy(threshold=2, cooling_s=60)
     async with scripted(script, breaker=breaker, record=calls.append) as (model, pool):
         yield Stage(model, Simulator.of(loaded, sections=sections, models=pool, system1=system1), calls)
 
 
-def rules(**replies: Reply) -> Script:
-    return Script(rules=tuple(Rule(prompt=prompt, replies=(reply,)) for prompt, reply in replies.items()))
+def rules(**replies: Reply | tuple[Reply, ...]) -> Script:
+    """Return a script with the replies to each prompt."""
+    told = {name: reply if isinstance(reply, tuple) else (reply,) for name, reply in replies.items()}
+    return Script(rules=tuple(Rule(prompt=prompt, replies=each) for prompt, each in told.items()))

@@ -61,7 +61,7 @@ async def test_silence_is_bounded_also_when_the_whole_answer_may_take_long():
 
     async with bench(script(Hang()), config, silence_s=0.1) as at:
         with pytest.raises(ModelTimedOut):
-            await at.listen([])
+            await at.hear()
 
 
 async def test_a_port_where_nobody_listens_is_a_failure_and_not_a_surprise():

@@ -7,10 +7,9 @@ import pytest
 from orchestrator.errors import ModelOutputInvalid
 from orchestrator.models.engineer import tool_result
 from orchestrator.models.schemas import closed
-from orchestrator.ports.language_model import ToolDefinition
 from parley.testing.scripted_model import Answer, Computed, Reply, Request, ToolUse
 from tests.cases import for_each
-from tests.integration.models.bench import GOOD, bench, calling, script, thinking, wording
+from tests.integration.models.bench import GOOD, bench, calling, script, thinking
 
 
 @for_each(
@@ -65,13 +64,6 @@ async def test_a_truncated_answer_gets_twice_the_tokens_once():
     assert at.model.requests[0].messages == at.model.requests[1].messages
 
 
-SEARCH = ToolDefinition(
-    "flight_search",
-    "Search flights",
-    {"type": "object", "required": ["day"], "properties": {"day": {"type": "string"}}},
-)
-
-
 async def test_a_loop_over_tools():
     def react(request: Request) -> Reply:
         results = [message for message in request.messages if message["role"] == "tool"]
@@ -80,13 +72,11 @@ async def test_a_loop_over_tools():
     FIRST = ToolUse(calls=(("flight_search", {"day": "2026-01-05"}),))  # noqa: N806
 
     async with bench(script(Computed(react))) as at:
-        step = await at.engineer.tools("res_naturalize", wording(), (SEARCH,), calling())
+        step = await at.use_tools()
         (wanted,) = step.calls
         assert (wanted.name, wanted.arguments) == ("flight_search", {"day": "2026-01-05"})
         transcript = (step.reply, tool_result(wanted.id, {"found": "<3>"}))
-        done = await at.engineer.tools(
-            "res_naturalize", wording(), (SEARCH,), calling(), transcript=transcript
-        )
+        done = await at.use_tools(transcript=transcript)
 
     assert (done.text, done.calls) == ("Found <3>.", ())
     first, second = at.model.requests

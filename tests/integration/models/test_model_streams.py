@@ -47,14 +47,14 @@ async def test_a_stream_that_falls_silent_times_out():
 
     async with bench(script(Answer(text="one two", piece_delay_s=5)), config) as at:
         with pytest.raises(ModelTimedOut):
-            [piece async for piece in at.engineer.stream("res_naturalize", wording(), calling())]
+            await at.hear()
 
 
 async def test_a_truncated_or_empty_stream_is_not_taken_for_whole():
     async with bench(script(Answer(text="It costs", finish_reason="length"), Answer(text=""))) as at:
         for reason in ("token limit", "empty"):
             with pytest.raises(ModelOutputInvalid, match=reason):
-                [piece async for piece in at.engineer.stream("res_naturalize", wording(), calling())]
+                await at.hear()
 
 
 async def test_a_listener_that_leaves_pays_for_what_it_heard():

@@ -11,15 +11,16 @@ import pytest
 from orchestrator.errors import ModelQuotaExceeded, ModelRejected
 from orchestrator.models.calling import Pacing
 from orchestrator.ports.language_model import ToolChoice
-from parley.testing.scripted_model import Answer, Raw, Request, ToolUse
+from parley.testing.scripted_model import Raw, Request, ToolUse
 from tests.cases import for_each
-from tests.integration.models.bench import CONFIG, GOOD, Waits, bench, calling, script, wording
+from tests.integration.models.bench import CONFIG, GOOD, SEARCH, Waits, bench, script
 from tests.integration.models.quirks import (
     CALL,
+    FINE,
     GOOD_ANSWER,
-    SEARCH,
     chunk,
     completion,
+    form_of,
     openai_error,
     refusing,
     sent,
@@ -28,7 +29,6 @@ from tests.integration.models.quirks import (
 from tests.integration.models.test_quirky_answers import piece
 
 DAY = '{"day": "mon"}'
-FINE = Answer(text="Fine.")
 
 
 def called(name: str, arguments: Any) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def written(call: Any) -> str:
 )  # fmt: skip
 async def test_a_call_is_read_however_it_is_written(message: dict[str, Any]) -> None:
     async with bench(script(sent(completion(message)), FINE)) as at:
-        step = await at.engineer.tools("res_naturalize", wording(), (SEARCH,), calling())
+        step = await at.use_tools()
 
     assert [(call.name, call.arguments) for call in step.calls] == [("flight_search", {"day": "mon"})]
     assert [call.name for call in step.reply.tool_calls] == ["flight_search"], "an OpenAI name has no dot"
@@ -71,7 +71,7 @@ async def test_a_list_within_arguments_may_be_written_as_text() -> None:
     listed = {"type": "object", "properties": {"days": {"type": "array", "items": {"type": "string"}}}}
     tool = type(SEARCH)("flight_search", "Find flights.", listed)
     async with bench(script(sent(completion(called("flight_search", '{"days": "[\\"mon\\"]"}'))))) as at:
-        step = await at.engineer.tools("res_naturalize", wording(), (tool,), calling())
+        step = await at.use_tools(tool)
 
     assert step.calls[0].arguments == {"days": ["mon"]}
 
@@ -101,7 +101,7 @@ async def test_a_streamed_call_is_one_call(pieces: list[dict[str, Any]]) -> None
 
     chunks = [chunk({"tool_calls": [one]}) for one in pieces]
     async with bench(script(streamed(*chunks, chunk({"tool_calls": []}), chunk({}, "stop")))) as at:
-        step = await at.engineer.tools("res_naturalize", wording(), (SEARCH,), calling(), publish=publish)
+        step = await at.use_tools(publish=publish)
 
     assert [call.arguments for call in step.calls] == [{"day": "mon"}]
     assert len(at.model.requests) == 1
@@ -136,7 +136,7 @@ async def test_counts_that_are_repeated_count_once() -> None:
         {"id": "x", "choices": [], "usage": counts[1]},
     ]
     async with bench(script(streamed(*pieces))) as at:
-        await at.listen([])
+        await at.hear()
 
     assert at.calls()[0]["tokens"] == 102
 
@@ -148,11 +148,10 @@ async def test_comments_and_odd_lines_of_a_stream_say_nothing() -> None:
     one, two = (json.dumps(chunk({"content": text})) for text in ("señor", " à"))
     body = f": OPENROUTER PROCESSING\r\n\r\nevent: message\r\ndata:{one}\r\n\r\n: ping\n\n"
     body += f"data: {two}\n\ndata: [DONE]\n\n"
-    heard: list[str] = []
     async with bench(script(Raw(body, "text/event-stream"))) as at:
-        await at.listen(heard)
+        heard = await at.hear()
 
-    assert "".join(heard) == "señor à"
+    assert heard == "señor à"
 
 
 @for_each(
@@ -169,7 +168,7 @@ async def test_comments_and_odd_lines_of_a_stream_say_nothing() -> None:
 async def test_an_error_within_an_answer_is_told_apart(*, error: dict[str, Any], streams: bool) -> None:
     async with bench(script(streamed(error, done=False) if streams else sent(error))) as at:
         with pytest.raises(ModelQuotaExceeded):
-            await (at.listen([]) if streams else at.word())
+            await (at.hear() if streams else at.word())
 
     assert len(at.model.requests) == 1
 
@@ -229,10 +228,6 @@ async def test_a_template_without_a_system_role_gets_one_message(
     [message] = at.model.requests[-1].messages
     assert message["content"].startswith("Classify the user's last message")
     assert '"utterance":"Book a flight to Oslo"' in message["content"]
-
-
-def form_of(request: Request) -> str:
-    return (request.body.get("response_format") or {}).get("type", "none")
 
 
 CANNOT_USE = [
@@ -298,7 +293,7 @@ async def test_a_model_without_tools_is_asked_for_none_twice() -> None:
     async with bench(script(endpoint)) as at:
         for _ in range(3):
             with pytest.raises(ModelRejected) as caught:
-                await at.engineer.tools("res_naturalize", wording(), (SEARCH,), calling())
+                await at.use_tools()
         assert await at.word() == "Fine."
 
     assert caught.value.final
@@ -316,9 +311,7 @@ async def test_a_refusal_after_an_earlier_success_is_corrected_too() -> None:
     async with bench(script(GOOD_ANSWER, endpoint), config) as at:
         assert await at.think() == GOOD
         for _ in range(2):
-            step = await at.engineer.tools(
-                "res_naturalize", wording(), (SEARCH,), calling(), tool_choice=ToolChoice.REQUIRED
-            )
+            step = await at.use_tools(tool_choice=ToolChoice.REQUIRED)
             assert step.calls
 
     assert [request.body.get("tool_choice") for request in at.model.requests] == [

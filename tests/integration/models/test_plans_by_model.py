@@ -13,21 +13,18 @@ from typing import Any
 import pytest
 
 from orchestrator.types import DEFAULT_TENANT, JsonObject
-from parley.simulator import Conversation, Simulator
+from parley.simulator import Conversation
 from parley.testing.scripted_model import (
     Answer,
     Computed,
     Fail,
     Reply,
     Request,
-    Rule,
-    Script,
     ScriptedModel,
 )
 from tests.cases import for_each
 from tests.contract.in_memory.sessions import MemorySessions
-from tests.conversation import scripted
-from tests.trained import trained
+from tests.integration.models.staging import rules, staged
 
 REQUEST = "organise the work for the audit"
 KEEP = Answer(json={"decision": "keep"})
@@ -64,15 +61,8 @@ async def talking(
     plans: JsonObject | None = None, **replies: Reply | tuple[Reply, ...]
 ) -> AsyncIterator[Talk]:
     """Start a conversation in the desk domain, with scripted answers by prompt."""
-    loaded, system1 = trained("desk")
-    rules = [
-        Rule(prompt=prompt, replies=reply if isinstance(reply, tuple) else (reply,))
-        for prompt, reply in replies.items()
-    ]
-    sections = {"nlu": {"mode": "system1"}, "plans": plans or {}}
-    async with scripted(Script(rules=tuple(rules))) as (model, pool):
-        simulator = Simulator.of(loaded, sections=sections, models=pool, system1=system1)
-        yield Talk(simulator.converse(), model)
+    async with staged(rules(**replies), "desk", nlu={"mode": "system1"}, plans=plans or {}) as stage:
+        yield Talk(stage.simulator.converse(), stage.model)
 
 
 def steps(*bodies: JsonObject, alternatives: str = "none") -> Answer:

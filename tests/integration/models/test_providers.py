@@ -11,8 +11,7 @@ from orchestrator.models.config import ModelChoice, ModelConfig
 from orchestrator.models.engineer import PromptEngineer
 from orchestrator.models.retries import RetryPolicy
 from parley.testing.scripted_model import Script, ScriptedModel
-from tests.integration.models.bench import PROMPTS, SCHEMA, calling, thinking, wording
-from tests.integration.models.quirks import SEARCH
+from tests.integration.models.bench import PROMPTS, SCHEMA, SEARCH, calling, thinking, wording
 
 MODELS = {
     "anthropic": "claude-next",

@@ -10,8 +10,8 @@ from orchestrator.models.retries import RetryPolicy
 from orchestrator.ports.language_model import ChatRole
 from parley.testing.scripted_model import Answer, Raw
 from tests.cases import for_each
-from tests.integration.models.bench import CONFIG, GOOD, bench, calling, script, wording
-from tests.integration.models.quirks import CALL, SEARCH, chunk, completion, openai_error, sent, streamed
+from tests.integration.models.bench import CONFIG, GOOD, bench, script
+from tests.integration.models.quirks import CALL, chunk, completion, openai_error, sent, streamed
 
 FUNCTION = CALL["function"]
 ONE_TRY = replace(CONFIG, retries=RetryPolicy(attempts=1))
@@ -70,15 +70,13 @@ async def test_what_has_a_function_is_a_call(call) -> None:
     """
     message = {"role": "assistant", "content": None, "tool_calls": [call]}
     async with bench(script(sent(completion(message)), Answer(text="Done."))) as at:
-        step = await at.engineer.tools("res_naturalize", wording(), (SEARCH,), calling())
+        step = await at.use_tools()
         (made,) = step.calls
         assert made.arguments["day"].replace("\n", "") == "friday"
         result = replace(
             step.reply, role=ChatRole.TOOL, content="{}", tool_calls=(), tool_call_id=made.id, opaque=None
         )
-        await at.engineer.tools(
-            "res_naturalize", wording(), (SEARCH,), calling(), transcript=(step.reply, result)
-        )
+        await at.use_tools(transcript=(step.reply, result))
 
     assistant, answered = at.model.requests[1].messages[-2:]
     assert made.id
@@ -90,7 +88,7 @@ async def test_calls_that_share_an_identifier_get_their_own() -> None:
     """https://github.com/vllm-project/vllm/issues/17523 (identifiers that repeat)"""
     message = {"role": "assistant", "content": "", "tool_calls": [CALL, CALL]}
     async with bench(script(sent(completion(message)))) as at:
-        step = await at.engineer.tools("res_naturalize", wording(), (SEARCH,), calling())
+        step = await at.use_tools()
 
     assert len({call.id for call in step.calls}) == 2
 
@@ -99,7 +97,7 @@ async def test_the_older_form_of_a_call_is_one_too() -> None:
     """https://platform.openai.com/docs/api-reference/chat/object (`function_call`, deprecated)"""
     message = {"role": "assistant", "content": None, "function_call": FUNCTION}
     async with bench(script(sent(completion(message)))) as at:
-        step = await at.engineer.tools("res_naturalize", wording(), (SEARCH,), calling())
+        step = await at.use_tools()
 
     assert step.calls[0].arguments == {"day": "friday"}
 
@@ -110,7 +108,7 @@ async def test_arguments_that_are_no_object_are_asked_for_again(arguments) -> No
     bad = {"role": "assistant", "tool_calls": [CALL | {"function": FUNCTION | {"arguments": arguments}}]}
     good = {"role": "assistant", "content": None, "tool_calls": [CALL]}
     async with bench(script(sent(completion(bad)), sent(completion(good)))) as at:
-        step = await at.engineer.tools("res_naturalize", wording(), (SEARCH,), calling())
+        step = await at.use_tools()
 
     assert step.calls[0].arguments == {"day": "friday"}
     assert at.calls()[0]["repaired"]
@@ -167,11 +165,10 @@ async def test_users_never_read_a_thought(said: str, text: str) -> None:
 async def test_nor_while_it_is_streamed(size: int) -> None:
     said = "<think>They want <b>help</b>.\n</think>\n\nBooked, a < b."
     pieces = [chunk({"content": said[at : at + size]}) for at in range(0, len(said), size)]
-    heard: list[str] = []
     async with bench(script(streamed(*pieces, chunk({}, "stop")))) as at:
-        await at.listen(heard)
+        heard = await at.hear()
 
-    assert "".join(heard).strip() == "Booked, a < b."
+    assert heard.strip() == "Booked, a < b."
 
 
 async def test_a_streamed_thought_without_a_beginning_is_no_answer() -> None:
@@ -179,7 +176,7 @@ async def test_a_streamed_thought_without_a_beginning_is_no_answer() -> None:
     pieces = [chunk({"content": text}) for text in ("So they", " want help.", " </thi", "nk>", " Booked.")]
     async with bench(script(streamed(*pieces, chunk({}, "stop")))) as at:
         with pytest.raises(ModelFailed):
-            await at.listen([])
+            await at.hear()
 
 
 @for_each(
@@ -200,15 +197,11 @@ async def test_a_streamed_thought_without_a_beginning_is_no_answer() -> None:
 )
 async def test_a_chunk_that_says_nothing_is_skipped(between) -> None:
     """https://github.com/pydantic/pydantic-ai/issues/797, microsoft/autogen #6465, BerriAI/litellm #3811"""
-    heard: list[str] = []
-    async with bench(
-        script(
-            streamed(between, chunk({"content": "Well"}), between, chunk({"content": "."}), chunk({}, "stop"))
-        )
-    ) as at:
-        await at.listen(heard)
+    chunks = between, chunk({"content": "Well"}), between, chunk({"content": "."}), chunk({}, "stop")
+    async with bench(script(streamed(*chunks))) as at:
+        heard = await at.hear()
 
-    assert "".join(heard) == "Well."
+    assert heard == "Well."
     assert len(at.model.requests) == 1
 
 
@@ -243,7 +236,7 @@ async def test_streamed_calls_are_told_apart(pieces) -> None:
         told.append(f"{name}{arguments}")
 
     async with bench(script(streamed(*chunks, chunk({}, "tool_calls")))) as at:
-        step = await at.engineer.tools("res_naturalize", wording(), (SEARCH,), calling(), publish=publish)
+        step = await at.use_tools(publish=publish)
 
     assert [call.arguments for call in step.calls] == [{"day": "mon"}, {"day": "tue"}]
     assert len({call.id for call in step.calls}) == 2
@@ -254,31 +247,27 @@ async def test_streamed_calls_are_told_apart(pieces) -> None:
 async def test_a_last_chunk_may_carry_a_whole_message() -> None:
     """https://github.com/vllm-project/vllm/issues/9693 (kin): `message` where `delta` is due."""
     whole = {"index": 0, "message": {"role": "assistant", "content": "Well."}, "finish_reason": "stop"}
-    heard: list[str] = []
     async with bench(script(streamed({"id": "x", "choices": [whole]}))) as at:
-        await at.listen(heard)
+        heard = await at.hear()
 
-    assert heard == ["Well."]
+    assert heard == "Well."
 
 
 async def test_a_stream_that_breaks_before_it_says_anything_is_asked_again() -> None:
     """https://github.com/anomalyco/opencode/issues (similar): an error event after the role."""
     broken = streamed(chunk({"role": "assistant", "content": ""}), openai_error("overloaded"), done=False)
-    heard: list[str] = []
     async with bench(script(broken, Answer(text="Well."))) as at:
-        await at.listen(heard)
+        heard = await at.hear()
 
-    assert heard == ["Well."]
+    assert heard == "Well."
     assert len(at.model.requests) == 2
 
 
 async def test_an_endpoint_that_does_not_stream_is_asked_for_the_whole() -> None:
     """Servers that ignore `stream` answer with plain JSON, which is remembered."""
     whole = sent(completion({"role": "assistant", "content": "Well."}))
-    heard: list[str] = []
     async with bench(script(whole)) as at:
-        await at.listen(heard)
-        await at.listen(heard)
+        heard = [await at.hear() for _ in range(2)]
 
     assert heard == ["Well.", "Well."]
     assert [bool(request.body.get("stream")) for request in at.model.requests] == [True, False, False]
@@ -299,7 +288,7 @@ async def test_an_endpoint_that_does_not_stream_is_asked_for_the_whole() -> None
 async def test_a_stream_that_cannot_be_read_is_a_failure_with_a_name(body) -> None:
     async with bench(script(Raw(body, "text/event-stream")), ONE_TRY) as at:
         with pytest.raises((ModelFailed, ModelOutputInvalid)):
-            await at.listen([])
+            await at.hear()
 
 
 @for_each(
@@ -338,7 +327,7 @@ async def test_an_answer_of_megabytes_is_dropped(*, streams: bool) -> None:
     reply = whole if streams else sent(completion({"role": "assistant", "content": much}))
     async with bench(script(reply), ONE_TRY) as at:
         with pytest.raises(ModelFailed):
-            await (at.listen([]) if streams else at.word())
+            await (at.hear() if streams else at.word())
 
 
 @for_each("finish_reason", [None, "", "eos", "guardrail_intervened", 7, "tool_use"])
@@ -358,7 +347,7 @@ async def test_a_refusal_is_final_and_has_its_own_name(*, streams: bool) -> None
     reply = streamed(chunk({"refusal": refusal}), chunk({}, "stop")) if streams else whole
     async with bench(script(reply)) as at:
         with pytest.raises(ModelRefused) as caught:
-            await (at.listen([]) if streams else at.word())
+            await (at.hear() if streams else at.word())
 
     assert (len(at.model.requests), caught.value.final) == (1, True)
     assert at.calls()[0]["outcome"] == "model_refused"

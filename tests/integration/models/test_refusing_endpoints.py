@@ -18,20 +18,19 @@ from orchestrator.models.config import ModelChoice
 from orchestrator.models.engineer import tool_result
 from orchestrator.ports.language_model import Effort, ToolChoice
 from orchestrator.telemetry import SignalType
-from parley.testing.scripted_model import Answer, Computed, Fail, Hang, Request, Rule, Script, ToolUse
+from parley.testing.scripted_model import Computed, Fail, Hang, Request, Rule, Script, ToolUse
 from tests.cases import for_each
-from tests.integration.models.bench import CONFIG, GOOD, bench, calling, script, thinking, wording
+from tests.integration.models.bench import CONFIG, GOOD, SEARCH, bench, calling, script, thinking
 from tests.integration.models.quirks import (
     CALL,
+    FINE,
     GOOD_ANSWER,
-    SEARCH,
     completion,
+    form_of,
     openai_error,
     refusing,
     sent,
 )
-
-FINE = Answer(text="Fine.")
 
 
 def naming(field: str, **more):
@@ -75,10 +74,6 @@ async def test_metadata_that_is_refused_is_left_out_from_then_on(way: str, statu
     assert at.calls()[0]["corrected"] == ["unnamed" if way == "nothing" else "metadata"]
     learned = [signal.payload for signal in at.signals if signal.type is SignalType.BREAKER]
     assert "metadata" in learned[0]["not_taken"]
-
-
-def form_of(request: Request) -> str:
-    return (request.body.get("response_format") or {}).get("type", "none")
 
 
 @for_each(
@@ -147,10 +142,8 @@ async def test_a_setting_that_is_refused_is_left_to_the_model(field, set_to) -> 
 async def test_streaming_that_is_refused_is_done_without(refusal) -> None:
     field = "stream" if "error" in refusal else "stream_options"
     endpoint = refusing(lambda request: refusal if request.body.get(field) else None, FINE)
-    heard: list[str] = []
     async with bench(script(endpoint)) as at:
-        await at.listen(heard)
-        await at.listen(heard)
+        heard = [await at.hear() for _ in range(2)]
 
     assert heard == ["Fine.", "Fine."]
     assert len(at.model.requests) == 3
@@ -185,7 +178,7 @@ async def test_tools_that_go_with_no_thought_are_asked_for_without_it(effort) ->
 
     endpoint = refusing(refuses, ToolUse(calls=(("flight_search", {"day": "mon"}),)))
     async with bench(script(endpoint), replace(CONFIG, effort=effort)) as at:
-        step = await at.engineer.tools("res_naturalize", wording(), (SEARCH,), calling())
+        step = await at.use_tools()
 
     assert step.calls
     assert at.model.requests[-1].body["reasoning_effort"] == "none"
@@ -201,7 +194,7 @@ async def test_a_tool_can_be_required_and_is_offered_where_that_is_refused(choic
     )
     async with bench(script(endpoint)) as at:
         offered = (SEARCH, replace(SEARCH, name="hotel_search"))
-        await at.engineer.tools("res_naturalize", wording(), offered, calling(), tool_choice=choice)
+        await at.use_tools(*offered, tool_choice=choice)
 
     first, second = (request.body["tool_choice"] for request in at.model.requests)
     assert first == (
@@ -338,12 +331,10 @@ async def test_what_is_opaque_goes_back_to_the_endpoint_that_wrote_it() -> None:
         )
 
     async with bench(script(Computed(reply))) as at, bench(script(FINE)) as other:
-        step = await at.engineer.tools("res_naturalize", wording(), (SEARCH,), calling())
+        step = await at.use_tools()
         transcript = (step.reply, tool_result(step.calls[0].id, {}))
-        done = await at.engineer.tools(
-            "res_naturalize", wording(), (SEARCH,), calling(), transcript=transcript
-        )
-        await other.engineer.tools("res_naturalize", wording(), (SEARCH,), calling(), transcript=transcript)
+        done = await at.use_tools(transcript=transcript)
+        await other.use_tools(transcript=transcript)
 
     assert done.text == "Fine."
     elsewhere = other.model.requests[0].messages[2]

@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from orchestrator.models.config import ModelChoice, Timeouts, read_model_config
+from orchestrator.telemetry import SignalType
 from parley.simulator import Simulator
 from parley.testing.scripted_model import Answer, Fail
 from tests.cases import for_each
@@ -52,6 +53,9 @@ async def test_each_budget_ends_the_asking(budget: dict[str, float]) -> None:
 
     assert stage.model.requests == []
     assert turn["flags"]["model_problem"] == "budget_exceeded"
+    [refusal] = (call.payload for call in stage.calls if call.type is SignalType.MODEL_CALL)
+    assert (refusal["outcome"], refusal["asked"]) == ("budget_exceeded", "scripted")
+    assert f"_per_{refusal['refused_by']}" in str(budget)
 
 
 @for_each(

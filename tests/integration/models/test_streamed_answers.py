@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.res.streaming import count_tokens
 from orchestrator.runtime.journal import Journal
-from orchestrator.telemetry import SignalType
 from orchestrator.turns.event import Event
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId
-from parley.simulator import Simulator
 from parley.testing.inbox import MemoryInbox
 from parley.testing.lane import MemoryLane
-from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
-from tests.conversation import scripted
-from tests.trained import trained
+from parley.testing.scripted_model import Answer, Computed, Reply, Request
+from tests.integration.models.staging import Stage, rules, staged
 
 ALWAYS = 1
 """A threshold that every answer exceeds."""
 BOOK = "Book a flight from Oslo to Madrid tomorrow"
 
 
-class Stage:
+@dataclass
+class Listened(Stage):
     """A travel domain with answers rephrased by a scripted model. `heard`: live events."""
 
-    def __init__(self, model: ScriptedModel, simulator: Simulator) -> None:
-        self.model, self.simulator = model, simulator
-        self.heard: list[Event] = []
+    heard: list[Event] = field(default_factory=list[Event])
 
     @property
     def tokens(self) -> list[tuple[int, str]]:
@@ -64,22 +62,16 @@ class Stage:
             finally:
                 task.cancel()
 
-    def failed_checks(self) -> list[str]:
-        checks = [s.payload for s in self.simulator.signals if s.type is SignalType.CHECK]
-        return [check["why"] for check in checks if check["check"] == "naturalize"]
-
 
 @asynccontextmanager
-async def staged(reply: Any, *, threshold: int = ALWAYS):
-    loaded, system1 = trained("travel")
-    script = Script(rules=(Rule(prompt="res_naturalize", replies=(reply,)),))
+async def listened(reply: Reply, *, threshold: int = ALWAYS) -> AsyncIterator[Listened]:
     sections = {
         "generation": {"naturalize": "auto", "fewest_words": 0},
         "nlu": {"mode": "system1"},
         "thresholds": {"stream_threshold_tokens": threshold},
     }
-    async with scripted(script) as (model, pool):
-        yield Stage(model, Simulator.of(loaded, sections=sections, models=pool, system1=system1))
+    async with staged(rules(res_naturalize=reply), **sections) as stage:
+        yield Listened(stage.model, stage.simulator)
 
 
 def rewrite(before: str = "Wonderful news! ", after: str = "", **how: Any) -> Reply:
@@ -90,7 +82,7 @@ def rewrite(before: str = "Wonderful news! ", after: str = "", **how: Any) -> Re
 
 
 async def test_a_long_answer_is_told_piece_by_piece() -> None:
-    async with staged(rewrite(piece_delay_s=0.01)) as stage:
+    async with listened(rewrite(piece_delay_s=0.01)) as stage:
         turn = await stage.book()
 
     assert stage.model.requests[0].body["stream"] is True
@@ -102,7 +94,7 @@ async def test_a_long_answer_is_told_piece_by_piece() -> None:
 
 
 async def test_a_short_answer_arrives_whole() -> None:
-    async with staged(rewrite(), threshold=500) as stage:
+    async with listened(rewrite(), threshold=500) as stage:
         turn = await stage.book()
 
     assert not stage.model.requests[0].body.get("stream")
@@ -112,17 +104,19 @@ async def test_a_short_answer_arrives_whole() -> None:
 
 async def test_what_the_model_invents_is_never_told() -> None:
     """RS-3: the correct beginning was streamed, and is retracted."""
-    async with staged(rewrite(before="Good news. ", after=" Call 555-0100 in Paris now, or else.")) as stage:
+    async with listened(
+        rewrite(before="Good news. ", after=" Call 555-0100 in Paris now, or else.")
+    ) as stage:
         turn = await stage.book()
 
     assert "555" not in "".join(text for _, text in stage.tokens)
     assert stage.tokens[-1] == (0, "")
     assert turn["reply"].startswith("Booked.")
-    assert "555-0100" in stage.failed_checks()[0]
+    assert "555-0100" in stage.checks("naturalize")[0]
 
 
 async def test_an_answer_that_breaks_off_gives_way_to_the_template() -> None:
-    async with staged(rewrite(break_after=8)) as stage:
+    async with listened(rewrite(break_after=8)) as stage:
         turn = await stage.book()
 
     assert turn["reply"].startswith("Booked.")
@@ -132,7 +126,7 @@ async def test_an_answer_that_breaks_off_gives_way_to_the_template() -> None:
 
 async def test_after_a_crash_the_answer_is_the_journals() -> None:
     """RT-8: no second call, the same words, no repeated events."""
-    async with staged(rewrite()) as stage:
+    async with listened(rewrite()) as stage:
         talk = stage.simulator.converse()
         await talk.say(BOOK)
         store, agent = stage.simulator.store, stage.simulator.agent
