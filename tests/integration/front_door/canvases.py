@@ -92,7 +92,8 @@ def link_error(sender: Sender) -> None:
     with pytest.raises(Exception, match="invalid_input") as caught:
         sender.get(result)
     code, reason, field = caught.value.args
-    assert (code, field, result.state) == ("invalid_input", "text", "FAILURE")
+    assert (type(caught.value).__name__, code, field) == ("TaskRefused", "invalid_input", "text")
+    assert result.state == "FAILURE"
     assert "is empty" in reason
     assert sender.noted("error") == [[result.id]]
     assert sender.noted("done", 0) == []

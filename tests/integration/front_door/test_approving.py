@@ -4,56 +4,43 @@ from __future__ import annotations
 
 import asyncio
 import random
-import sys
 from pathlib import Path
-from subprocess import run as run_process
 
 import httpx
 import psycopg
 import pytest
 
-from gateway.app import create_app
-from gateway.wiring import open_dependencies
 from orchestrator.adapters.redis.address import for_celery
-from orchestrator.settings import Settings
 from orchestrator.types import JsonObject
-from tests.integration.chaos.fleet import fleet
 from tests.integration.chaos.suspicion import suspect_nobody
-from tests.integration.front_door.killing import WITHIN_S, kill_for, say
+from tests.integration.front_door.examples import (
+    EXAMPLES,
+    WITHIN_S,
+    kill_for,
+    opened,
+    run_example,
+    say,
+    settled,
+)
 from tests.integration.front_door.plain_backend import make_app
-from tests.integration.gateway import serve
 
-EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 TREASURY = EXAMPLES / "treasury"
-ENVIRONMENT = {"PARLEY_DOMAIN": str(TREASURY), "OPENAI_BASE_URL": "", "PARLEY_LEASE_TTL_S": "3"}
 SESSIONS = 6
 KILLING_S = 5.0
-
-
-def _settings(database_url: str, redis_url: str) -> Settings:
-    return Settings.model_validate(
-        {"DATABASE_URL": database_url, "REDIS_URL": redis_url, "domain": str(TREASURY)}
-    )
 
 
 async def test_the_example_runs_as_it_stands_and_celery_decides_too(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
-    settings = _settings(database_url, redis_url)
-    async with serve(create_app(lambda: open_dependencies(settings))) as url:
-        with fleet(database_url, redis_url, tmp_path, ENVIRONMENT) as crew:
-            crew.start(1, application="workers.app", queues="turns,submissions")
-            command = [sys.executable, str(EXAMPLES / "approvals.py"), url]
-            ended = await asyncio.to_thread(run_process, command, capture_output=True, text=True)
-            assert ended.returncode == 0, ended.stderr
-            assert "The invoice of Acme is paid." in ended.stdout
-            assert "Madrid stays open" in ended.stdout
-            assert "This approval is void because the call has changed." in ended.stdout
-            assert (
-                "ledger: [({'supplier': 'Acme'}, 'done'), ({'supplier': 'Initech'}, 'done')]" in ended.stdout
-            )
-            async with httpx.AsyncClient(base_url=url, timeout=60) as http:
-                await _decide_by_celery(http, redis_url)
+    async with opened(database_url, redis_url, tmp_path, TREASURY) as (url, crew):
+        crew.start(1, application="workers.app", queues="turns,submissions")
+        told = await run_example("approvals.py", url)
+        assert "The invoice of Acme is paid." in told
+        assert "Madrid stays open" in told
+        assert "This approval is void because the call has changed." in told
+        assert "ledger: [({'supplier': 'Acme'}, 'done'), ({'supplier': 'Initech'}, 'done')]" in told
+        async with httpx.AsyncClient(base_url=url, timeout=60) as http:
+            await _decide_by_celery(http, redis_url)
 
 
 async def _decide_by_celery(http: httpx.AsyncClient, redis_url: str) -> None:
@@ -72,7 +59,7 @@ async def _decide_by_celery(http: httpx.AsyncClient, redis_url: str) -> None:
     assert (denied["status"], again["resumed_by"]) == ("denied", denied["resumed_by"])
     granted = await http.post(f"/v1/approvals/{asked['invoice_pay']}", json={"decision": "grant"})
     assert granted.status_code == 200, granted.text
-    await _settled(http, "by-celery")
+    await settled(http, "by-celery")
     ledger = (await http.get("/v1/sessions/by-celery/effects")).json()
     assert [(line["arguments"], line["status"]) for line in ledger] == [({"supplier": "Acme"}, "done")]
 
@@ -83,22 +70,24 @@ async def test_calls_are_made_once_in_reverse_order_although_workers_are_killed(
 ) -> None:
     suspect_nobody(database_url)
     chance, before = random.Random(38), _count_orders(database_url)
-    settings = _settings(database_url, redis_url)
-    async with serve(create_app(lambda: open_dependencies(settings))) as url:
-        with fleet(database_url, redis_url, tmp_path, {**ENVIRONMENT, "PARLEY_MAX_ATTEMPTS": "50"}) as crew:
-            crew.start(2, application="workers.app")
-            async with httpx.AsyncClient(base_url=url, timeout=90) as http, asyncio.timeout(WITHIN_S):
-                killing = asyncio.create_task(kill_for(crew, KILLING_S, chance))
-                names = [f"payer-{number}" for number in range(SESSIONS)]
-                asked = await asyncio.gather(*(_ask(http, name) for name in names))
-                for tool_id in ("invoice_pay", "account_close"):
-                    for approvals in asked:
-                        path = f"/v1/approvals/{approvals[tool_id]}"
-                        for _ in range(2):
-                            granted = await http.post(path, json={"decision": "grant"})
-                            assert granted.status_code in {200, 409}, granted.text
-                await killing
-                await asyncio.gather(*(_settled(http, name) for name in names))
+    doors = opened(database_url, redis_url, tmp_path, TREASURY, PARLEY_MAX_ATTEMPTS="50")
+    async with (
+        doors as (url, crew),
+        httpx.AsyncClient(base_url=url, timeout=90) as http,
+        asyncio.timeout(WITHIN_S),
+    ):
+        crew.start(2, application="workers.app")
+        killing = asyncio.create_task(kill_for(crew, KILLING_S, chance))
+        names = [f"payer-{number}" for number in range(SESSIONS)]
+        asked = await asyncio.gather(*(_ask(http, name) for name in names))
+        for tool_id in ("invoice_pay", "account_close"):
+            for approvals in asked:
+                path = f"/v1/approvals/{approvals[tool_id]}"
+                for _ in range(2):
+                    granted = await http.post(path, json={"decision": "grant"})
+                    assert granted.status_code in {200, 409}, granted.text
+        await killing
+        await asyncio.gather(*(settled(http, name) for name in names))
     with psycopg.connect(database_url) as connection:
         mine = "WHERE session_id LIKE 'payer-%'"
         ledger = connection.execute(f"SELECT tool_id, status FROM effects {mine} ORDER BY tool_id").fetchall()
@@ -124,13 +113,3 @@ async def _ask(http: httpx.AsyncClient, session: str) -> dict[str, str]:
     asked = {approval["tool_id"]: approval["approval_id"] for approval in pending.json()}
     assert set(asked) == {"invoice_pay", "account_close"}
     return asked
-
-
-async def _settled(http: httpx.AsyncClient, session: str) -> None:
-    """Wait until all turns have ended and the stack is empty."""
-    while True:
-        turns = (await http.get(f"/v1/sessions/{session}/turns")).json()
-        state = (await http.get(f"/v1/sessions/{session}")).json()["state"]
-        if all(turn["status"] not in {"queued", "running"} for turn in turns) and not state["stack"]:
-            return
-        await asyncio.sleep(0.2)

@@ -1,8 +1,10 @@
-"""Operation of turns through the broker only: show, cancel, decide, revoke and expire."""
+"""Turns through the broker only: submit, show, cancel, decide, revoke and expire (RT-1, RT-5, RT-22, RT-23)."""
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,17 +13,19 @@ from typing import Any
 
 import psycopg
 import pytest
+import redis
 from celery import Celery
 from celery.exceptions import TaskRevokedError
 
 from orchestrator.adapters.redis.address import for_celery
 from parley.main import run
 from tests.celery_clients import connected
-from tests.integration.chaos.fleet import Fleet, fleet, wait_until
+from tests.integration.chaos.fleet import ROOT, Fleet, fleet, wait_until
 from tests.integration.front_door.plain_backend import make_app
 from tests.processes.rows import read_rows
 
 SUBMISSIONS = "submissions"
+DOCUMENT = ROOT / "docs" / "submit-by-celery.md"
 
 
 class Backend:
@@ -93,9 +97,33 @@ def test_a_turn_is_shown_by_its_identifier_its_key_or_its_receipt(backend: Backe
     assert caught.value.args[0] == "not_found"
 
 
-def test_one_key_in_two_sessions_names_no_turn(backend: Backend) -> None:
+def test_a_message_in_its_documented_form_needs_no_client(crew: Fleet) -> None:
+    """As `docs/submit-by-celery.md` documents the message for other languages."""
+    text = DOCUMENT.read_text()
+    (form,) = re.findall(r"```json\n(.*?)```", text.partition("## Other languages")[2], re.DOTALL)
+    arguments = {"session_id": "from-elsewhere", "domain": "counting", "text": "hello", "wait": 20}
+    message = json.loads(form.replace("<id>", "message-1"))
+    message["body"] = base64.b64encode(json.dumps([[], arguments, {}]).encode()).decode()
+    with redis.Redis.from_url(crew.redis_url) as server:
+        server.lpush(SUBMISSIONS, json.dumps(message))
+        wait_until(lambda: server.exists("celery-task-meta-message-1"), within_s=60, what="there is a result")
+        result = json.loads(server.get("celery-task-meta-message-1"))
+
+    assert (result["status"], result["result"]["status"], result["result"]["count"]) == ("SUCCESS", "done", 1)
+
+
+def test_more_waiting_submissions_than_threads_still_end(backend: Backend) -> None:
+    """Eight threads wait for turns, and no thread remains for the wake-up."""
+    sent = [backend.send("submit_turn", **backend.turn(f"full-{n}", "wait 0.1", wait=25)) for n in range(12)]
+
+    assert [one.get(timeout=40, interval=0.05)["status"] for one in sent] == ["done"] * 12
+
+
+def test_one_key_is_one_turn_of_its_session_and_names_none_of_two_sessions(backend: Backend) -> None:
     for session in ("one", "two"):
-        backend.call("submit_turn", **backend.turn(session, "say", idempotency_key="order"))
+        order = backend.turn(session, "say", idempotency_key="order")
+        first, again = (backend.call("submit_turn", **order) for _ in range(2))
+        assert again["turn_id"] == first["turn_id"]
     with pytest.raises(Exception, match="specify session_id"):
         backend.call("show_turn", idempotency_key="order")
     assert (

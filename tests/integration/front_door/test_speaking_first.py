@@ -6,19 +6,15 @@ from __future__ import annotations
 
 import asyncio
 import random
-import sys
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from subprocess import run as run_process
 from typing import Any
 
 import httpx
 import psycopg
 import pytest
 
-from gateway.app import create_app
-from gateway.wiring import open_dependencies
 from orchestrator.adapters.redis.address import for_celery
 from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.settings import Settings
@@ -30,11 +26,9 @@ from tests.conversation import run_turn
 from tests.integration.access.receiver import receiver
 from tests.integration.chaos.fleet import fleet
 from tests.integration.chaos.suspicion import suspect_nobody
-from tests.integration.front_door.killing import kill_for
+from tests.integration.front_door.examples import kill_for, opened, run_example
 from tests.integration.front_door.plain_backend import make_app
-from tests.integration.gateway import serve
 
-EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "speak_first.py"
 TRAVEL = {"PARLEY_DOMAIN": "travel", "OPENAI_BASE_URL": "", "PARLEY_LEASE_TTL_S": "3"}
 SESSIONS = 6
 CHANGES = 3
@@ -42,31 +36,20 @@ CHANGES = 3
 SPREAD_S = 6.0
 
 
-def _settings(database_url: str, redis_url: str, **more: Any) -> Settings:
-    return Settings(database_url=database_url, redis_url=redis_url, domain="travel", **more)
-
-
 async def test_over_http_celery_events_and_webhooks(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
     """The unmodified example runs; Celery tasks do the same, and a webhook receives the message."""
-    settings = _settings(database_url, redis_url, webhook_networks=("127.0.0.0/8",))
-    environment = {**TRAVEL, "PARLEY_WEBHOOK_NETWORKS": '["127.0.0.0/8"]'}
-    app = create_app(lambda: open_dependencies(settings))
-    with fleet(database_url, redis_url, tmp_path, environment) as crew:
+    doors = opened(database_url, redis_url, tmp_path, "travel", PARLEY_WEBHOOK_NETWORKS='["127.0.0.0/8"]')
+    async with doors as (url, crew):
         crew.start(1, application="workers.app", queues="turns,submissions,internal")
-        async with serve(app) as url:
-            ended = await asyncio.to_thread(
-                run_process, [sys.executable, str(EXAMPLE), url], capture_output=True, text=True
-            )
-            assert ended.returncode == 0, ended.stderr
-            told = ended.stdout
-            assert "I'll remind you two hours before" in told
-            assert "Reminder: your flight" in told
-            assert "gate" in told.split("has changed)")[1]
-            assert "reminders to come: []" in told
-            async with receiver() as hook, httpx.AsyncClient(base_url=url, timeout=30) as http:
-                await _check_doors(http, redis_url, hook)
+        told = await run_example("speak_first.py", url)
+        assert "I'll remind you two hours before" in told
+        assert "Reminder: your flight" in told
+        assert "gate" in told.split("has changed)")[1]
+        assert "reminders to come: []" in told
+        async with receiver() as hook, httpx.AsyncClient(base_url=url, timeout=30) as http:
+            await _check_doors(http, redis_url, hook)
 
 
 async def _check_doors(http: httpx.AsyncClient, redis_url: str, hook: Any) -> None:
@@ -118,7 +101,8 @@ async def test_each_event_is_told_once_although_workers_are_killed(
     suspect_nobody(database_url)
     chance = random.Random(31)
     with fleet(database_url, redis_url, tmp_path, {**TRAVEL, "PARLEY_MAX_ATTEMPTS": "50"}) as crew:
-        async with open_ports(_settings(database_url, redis_url)) as ports:
+        settings = Settings(database_url=database_url, redis_url=redis_url, domain="travel")
+        async with open_ports(settings) as ports:
             crew.start(2, application="workers.app")
             sessions = [SessionId(f"killed-{number}") for number in range(SESSIONS)]
             for session in sessions:
