@@ -27,12 +27,14 @@ from orchestrator.ports.outbox import Outbox
 from orchestrator.ports.scheduled import ScheduledEvents
 from orchestrator.ports.sessions import Sessions
 from orchestrator.ports.turns import Approvals, Effects, EventLog, Inbox
-from orchestrator.types import TenantId, new_id
+from orchestrator.turns.lease import Lease
+from orchestrator.types import SessionId, TenantId, new_id
 from parley.testing.inbox import MemoryInbox
 from parley.testing.lane import MemoryLane
 from parley.testing.memory import MemoryRecords
 from parley.testing.scheduled import MemoryScheduledEvents
 from parley.testing.store import ManualClock, MemoryStore
+from tests.contract.factories import claim, submission
 from tests.contract.in_memory.approvals import MemoryApprovals
 from tests.contract.in_memory.archive import MemoryEffects, MemoryEventLog, MemoryOutbox
 from tests.contract.in_memory.sessions import MemorySessions
@@ -74,6 +76,14 @@ class Ports:
     make_records: Callable[[TenantId, str], Records]
     archive: Any = None
     feedback: Any = None
+
+
+async def begin(ports: Ports, tenant: TenantId) -> tuple[Lane, Lease]:
+    """Submit the first turn of a new session, and claim it."""
+    session_id = SessionId(new_id("session"))
+    await ports.inbox.submit(submission(tenant, session_id, create_session=True, domain="travel"))
+    lane = await ports.make_lane()
+    return lane, await claim(lane, session_id)
 
 
 def _memory_ports() -> Ports:

@@ -12,11 +12,23 @@ from orchestrator.ports.turns import Inbox
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import Lease, TurnCommit, Utterance, Work
 from orchestrator.turns.turn import Submission, TurnInput, TurnStatus
-from orchestrator.types import JsonObject, SessionId, TenantId, new_id
+from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TenantId, new_id
 
 
 def submission(tenant: TenantId, session_id: str, text: str = "hello", **more: Any) -> Submission:
     return Submission(SessionId(session_id), TurnInput(text), tenant, **more)
+
+
+def opening(session_id: str, text: str = "hello", *, domain: str = "travel", **more: Any) -> Submission:
+    """Return the first submission of a session, which creates it."""
+    return submission(DEFAULT_TENANT, session_id, text, create_session=True, domain=domain, **more)
+
+
+async def claim(lane: Lane, session_id: SessionId) -> Lease:
+    """Claim a session that must have a turn."""
+    lease = await lane.claim(session_id)
+    assert lease is not None
+    return lease
 
 
 def commit_of(
@@ -54,8 +66,7 @@ def commit_for(lease: Lease, **more: Any) -> TurnCommit:
 async def take_turn(inbox: Inbox, lane: Lane, tenant: TenantId, session_id: SessionId) -> None:
     """Submit a turn, then claim and commit it on this lane, with a small change of the state."""
     await inbox.submit(submission(tenant, session_id))
-    lease = await lane.claim(session_id)
-    assert lease is not None
+    lease = await claim(lane, session_id)
     before = orjson.loads(lease.present_state or b"{}")
     await lane.commit(lease, commit_for(lease, before=before, after={**before, "turn": lease.epoch}))
 

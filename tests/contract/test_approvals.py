@@ -12,8 +12,8 @@ from orchestrator.ports.lane import Lane
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, ClosedApproval, Decision
 from orchestrator.turns.lease import Lease
 from orchestrator.types import FlowId, TenantId, ToolId, new_id
-from tests.contract.conftest import Ports
-from tests.contract.factories import commit_for, new_session_id, submission
+from tests.contract.conftest import Ports, begin
+from tests.contract.factories import claim, commit_for, new_session_id, submission
 
 YES = Decision(granted=True, decided_by="ann", reason="fine")
 NO = Decision(granted=False, decided_by="bob")
@@ -38,20 +38,9 @@ def asked_in(lease: Lease, *, expires_at: datetime = FAR) -> ApprovalRecord:
     )
 
 
-async def begin(ports: Ports, tenant: TenantId) -> tuple[Lane, Lease]:
-    session_id = new_session_id()
-    await ports.inbox.submit(submission(tenant, session_id, create_session=True, domain="travel"))
-    lane = await ports.make_lane()
-    lease = await lane.claim(session_id)
-    assert lease is not None
-    return lane, lease
-
-
 async def next_lease(ports: Ports, tenant: TenantId, lane: Lane, before: Lease) -> Lease:
     await ports.inbox.submit(submission(tenant, before.session_id))
-    lease = await lane.claim(before.session_id)
-    assert lease is not None
-    return lease
+    return await claim(lane, before.session_id)
 
 
 async def ask(ports: Ports, tenant: TenantId, *, expires_at: datetime = FAR) -> tuple[Lane, Lease, str]:

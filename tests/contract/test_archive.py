@@ -10,7 +10,7 @@ from orchestrator.turns.lease import FrameRecord
 from orchestrator.turns.step import Step, StepStatus
 from orchestrator.types import SessionId, TenantId, TurnId
 from tests.contract.conftest import DURABLE, Ports
-from tests.contract.factories import commit_for, new_session_id, submission
+from tests.contract.factories import claim, commit_for, new_session_id, submission
 
 OTHER = TenantId("other")
 
@@ -26,8 +26,7 @@ def frame(flow_id: str, frame_id: str) -> FrameRecord:
 async def run_turn(ports: Ports, tenant: TenantId, session: SessionId, *frames: FrameRecord) -> TurnId:
     await ports.inbox.submit(submission(tenant, session))
     lane = await ports.make_lane()
-    lease = await lane.claim(session)
-    assert lease is not None
+    lease = await claim(lane, session)
     turn_id = lease.work.turn_id
     for place in (1, 2):
         step = Step(f"tool:flight_search:{place}", "tool", StepStatus.FINISHED, "hash", {"secret": "x"}, 12.5)
@@ -113,8 +112,7 @@ async def test_what_a_turn_signalled_is_kept_with_its_commit(ports: Ports, tenan
     before = await ports.archive.signals(tenant, receipt.turn_id)
     signals = ({"source": "nlu", "type": "prediction", "kind": "task"}, {"source": "pex", "type": "check"})
     lane = await ports.make_lane()
-    lease = await lane.claim(session)
-    assert lease is not None
+    lease = await claim(lane, session)
     await lane.commit(lease, commit_for(lease, signals=signals))
 
     assert before == []

@@ -6,12 +6,11 @@ from contextlib import AsyncExitStack
 
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.ports.lane import Lane
 from orchestrator.turns.lease import Lease
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import SessionId, TenantId
 from tests.contract.conftest import DURABLE, Ports, postgres_ports
-from tests.contract.factories import commit_for, submission
+from tests.contract.factories import claim, commit_for, submission
 
 
 async def _submit(ports: Ports, tenant: TenantId, *texts: str) -> SessionId:
@@ -21,16 +20,10 @@ async def _submit(ports: Ports, tenant: TenantId, *texts: str) -> SessionId:
     return session
 
 
-async def _claim(lane: Lane, session: SessionId) -> Lease:
-    lease = await lane.claim(session)
-    assert lease is not None
-    return lease
-
-
 async def _crash(ports: Ports, session: SessionId, *, crashes_below: int | None = 2) -> Lease:
     """Claim the session's turn in a process that ends immediately."""
     lane = await ports.make_lane(crashes_below=crashes_below)
-    lease = await _claim(lane, session)
+    lease = await claim(lane, session)
     await ports.kill(lane)
     await (await ports.make_lane()).sweep(grace_s=60)
     return lease
@@ -41,7 +34,7 @@ async def test_a_crash_costs_no_attempt(ports: Ports, tenant: TenantId) -> None:
     session = await _submit(ports, tenant, "beside the poison")
     crashed = await _crash(ports, session)
 
-    lease = await _claim(await ports.make_lane(max_attempts=1), session)
+    lease = await claim(await ports.make_lane(max_attempts=1), session)
 
     assert (lease.work.turn_id, lease.work.attempts) == (crashed.work.turn_id, 1)
 
@@ -54,7 +47,7 @@ async def test_after_a_second_crash_a_turn_is_run_alone(ports: Ports, tenant: Te
     crowded, alone = await ports.make_lane(), await ports.make_lane(crashes_below=None)
     assert await crowded.claim(session) is None
 
-    lease = await _claim(alone, session)
+    lease = await claim(alone, session)
     assert lease.work.input.text == "beside the poison"
     committed = await alone.commit(lease, commit_for(lease))
 
@@ -71,7 +64,7 @@ async def test_suspects_run_beside_their_like_before_they_run_alone(ports: Ports
     beside_others, alone = await ports.make_lane(crashes_below=3), await ports.make_lane(crashes_below=None)
 
     assert await beside_others.claim(session) is None
-    lease = await _claim(alone, session)
+    lease = await claim(alone, session)
 
     assert (lease.work.input.text, lease.work.attempts) == ("beside the poison, three times", 1)
 
@@ -107,7 +100,7 @@ async def test_many_crashes_wait_for_no_connection_that_others_use_for_long(
         lane = await ports.make_lane(suspected=lambda *found: suspected.append(found))
 
         async with database.transaction():
-            lease, left = await _claim(lane, once), await lane.claim(twice)
+            lease, left = await claim(lane, once), await lane.claim(twice)
 
     assert (lease.work.input.text, left) == ("a crash", None)
     assert suspected == [(twice, 2)]
@@ -120,7 +113,7 @@ async def test_what_crashed_alone_is_set_aside(ports: Ports, tenant: TenantId) -
         await _crash(ports, session)
     crashed = await _crash(ports, session, crashes_below=None)
 
-    lease = await _claim(await ports.make_lane(), session)
+    lease = await claim(await ports.make_lane(), session)
 
     assert lease.work.input.text == "next"
     poison = await ports.inbox.turn(tenant, crashed.work.turn_id)

@@ -14,19 +14,10 @@ from orchestrator.turns.lease import Lease
 from orchestrator.turns.step import Step, StepStatus
 from orchestrator.turns.turn import IfBusy
 from orchestrator.types import Epoch, FlowId, SessionId, TenantId, ToolId
-from tests.contract.conftest import Ports
-from tests.contract.factories import commit_for, new_session_id, submission
+from tests.contract.conftest import Ports, begin
+from tests.contract.factories import claim, commit_for, submission
 
 KEY = "tool:flight_book:1"
-
-
-async def begin(ports: Ports, tenant: TenantId) -> tuple[Lane, Lease]:
-    session_id = new_session_id()
-    await ports.inbox.submit(submission(tenant, session_id, create_session=True, domain="travel"))
-    lane = await ports.make_lane()
-    lease = await lane.claim(session_id)
-    assert lease is not None
-    return lane, lease
 
 
 def entry_of(lease: Lease, **more: Any) -> LedgerEntry:
@@ -100,8 +91,7 @@ async def test_journal_and_ledger_are_written_together_or_not_at_all(ports: Port
     """RT-3: a worker that lost its lease writes neither."""
     lane, lease = await begin(ports, tenant)
     await ports.elapse(60)
-    other = await (await ports.make_lane()).claim(lease.session_id)
-    assert other is not None
+    await claim(await ports.make_lane(), lease.session_id)
 
     with pytest.raises(LaneLost):
         await write(lane, lease, StepStatus.STARTED, entry_of(lease))
@@ -182,8 +172,7 @@ async def _ended(lane: Lane, lease: Lease) -> SessionId:
 async def _claimed(ports: Ports, tenant: TenantId, session_id: SessionId) -> tuple[Lane, Lease]:
     await ports.inbox.submit(submission(tenant, session_id))
     lane = await ports.make_lane()
-    lease = await lane.claim(session_id)
-    assert lease is not None
+    lease = await claim(lane, session_id)
     return lane, lease
 
 

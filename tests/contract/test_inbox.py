@@ -12,7 +12,7 @@ from orchestrator.turns.lease import Lease
 from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnKind, TurnStatus
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId
 from tests.contract.conftest import Ports
-from tests.contract.factories import commit_for, commit_of, new_session_id, submission
+from tests.contract.factories import claim, commit_for, commit_of, new_session_id, submission
 
 SIGNED: JsonObject = {"by": "ann", "why": "It was mended.", "epoch": 0}
 
@@ -22,9 +22,7 @@ async def _session(ports: Ports, tenant: TenantId, **options: Any) -> SessionId:
 
 
 async def _claimed(ports: Ports, session_id: SessionId, **options: object) -> Lease:
-    lease = await (await ports.make_lane(**options)).claim(session_id)
-    assert lease is not None
-    return lease
+    return await claim(await ports.make_lane(**options), session_id)
 
 
 async def test_accepted_turns_are_numbered_in_order(ports: Ports, tenant: TenantId) -> None:
@@ -57,8 +55,7 @@ async def test_a_turn_has_the_time_and_place_of_its_acceptance(ports: Ports, ten
     abandoned = await _claimed(ports, session)
     await (await ports.make_lane()).abandon(abandoned)
     lane = await ports.make_lane()
-    lease = await lane.claim(session)
-    assert lease is not None
+    lease = await claim(lane, session)
     works, after = [abandoned.work, lease.work], (await lane.commit(lease, commit_for(lease))).next
     while after is not None:
         works.append(after)
@@ -170,8 +167,7 @@ async def test_the_systems_own_turns_are_in_no_users_way(
     given = TurnInput(action={"name": "proposal", "payload": {}}, form="action", kind=TurnKind.SYSTEM)
     system = await ports.inbox.submit(Submission(session, given, tenant, if_busy=IfBusy.ENQUEUE))
     lane = await ports.make_lane()
-    lease = await lane.claim(session)
-    assert lease is not None
+    lease = await claim(lane, session)
     assert lease.work.turn_id == system.turn_id
 
     assert (await ports.inbox.submit(submission(tenant, session))).position == 1
@@ -224,8 +220,7 @@ async def test_a_running_turn_is_asked_to_stop(ports: Ports, tenant: TenantId) -
     session = await _session(ports, tenant)
     receipt = await ports.inbox.submit(submission(tenant, session))
     lane = await ports.make_lane()
-    lease = await lane.claim(session)
-    assert lease is not None
+    lease = await claim(lane, session)
     assert await lane.renew() == []
     assert (await ports.inbox.cancel(tenant, receipt.turn_id)).status is TurnStatus.RUNNING
     assert await lane.renew() == [(session, receipt.turn_id)]
@@ -242,8 +237,7 @@ async def test_a_new_turn_may_stop_the_present_one(
     session = await _session(ports, tenant)
     stopped = await ports.inbox.submit(submission(tenant, session, "wrong"))
     lane = await ports.make_lane()
-    lease = await lane.claim(session)
-    assert lease is not None
+    lease = await claim(lane, session)
     await ports.inbox.submit(submission(tenant, session, "right", if_busy=rule))
     assert await lane.renew() == [(session, stopped.turn_id)]
     committed = await lane.commit(lease, commit_for(lease, status=TurnStatus.CANCELLED))
@@ -269,8 +263,7 @@ async def test_what_is_sent_to_be_understood_is_heard_by_the_turn_at_work(
     session = await _session(ports, tenant, if_busy=IfBusy.UNDERSTAND)
     first = await ports.inbox.submit(submission(tenant, session, "first"))
     lane = await ports.make_lane()
-    lease = await lane.claim(session)
-    assert lease is not None
+    lease = await claim(lane, session)
     assert await lane.renew() == []
     assert (await lane.said_meanwhile(lease)).turns == ()
 
@@ -290,8 +283,7 @@ async def test_what_waits_for_a_missing_predecessor_is_not_heard(ports: Ports, t
     session = await _session(ports, tenant, if_busy=IfBusy.UNDERSTAND)
     await ports.inbox.submit(submission(tenant, session, "first", sequence=1))
     lane = await ports.make_lane()
-    lease = await lane.claim(session)
-    assert lease is not None
+    lease = await claim(lane, session)
     await ports.inbox.submit(submission(tenant, session, "third", sequence=3))
     assert (await lane.said_meanwhile(lease)).turns == ()
     await ports.inbox.submit(submission(tenant, session, "second", sequence=2))
@@ -301,8 +293,7 @@ async def test_what_waits_for_a_missing_predecessor_is_not_heard(ports: Ports, t
 async def _quarantined(ports: Ports, tenant: TenantId, session: SessionId) -> TurnId:
     receipt = await ports.inbox.submit(submission(tenant, session, "poison"))
     lane = await ports.make_lane(max_attempts=1)
-    lease = await lane.claim(session)
-    assert lease is not None
+    lease = await claim(lane, session)
     await lane.abandon(lease, error="it broke")
     assert await lane.claim(session) is None
     return receipt.turn_id
@@ -317,8 +308,7 @@ async def test_a_quarantined_turn_can_be_retried(ports: Ports, tenant: TenantId)
     again = await ports.inbox.retry(tenant, turn_id, SIGNED)
     assert (again.status, again.seq, again.attempts, again.result) == (TurnStatus.QUEUED, 3, 0, None)
     lane = await ports.make_lane()
-    lease = await lane.claim(session)
-    assert lease is not None
+    lease = await claim(lane, session)
     assert lease.work.input.text == "later"
     following = (await lane.commit(lease, commit_for(lease))).next
     assert following is not None
@@ -347,8 +337,7 @@ async def test_every_change_leaves_an_event(ports: Ports, tenant: TenantId) -> N
     await ports.inbox.cancel(tenant, cancelled.turn_id)
     await ports.inbox.submit(submission(tenant, session))
     lane = await ports.make_lane()
-    lease = await lane.claim(session)
-    assert lease is not None
+    lease = await claim(lane, session)
     await lane.commit(lease, commit_of(lease.work, session))
     events = await ports.log.read(tenant, session)
     assert [event.number for event in events] == [1, 2, 3, 4, 5, 6, 7]

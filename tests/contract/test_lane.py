@@ -7,14 +7,13 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.errors import LaneLost, NotFound
-from orchestrator.ports.lane import Lane
 from orchestrator.turns.lease import ArchivedFlow, Committed, FrameRecord, Lease, OutboxEntry
 from orchestrator.turns.plan import PlanRecord, PlanRevision
 from orchestrator.turns.step import Step, StepStatus
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import SessionId, TenantId
 from tests.contract.conftest import DURABLE, Ports
-from tests.contract.factories import commit_for, new_session_id, submission
+from tests.contract.factories import claim, commit_for, new_session_id, submission
 
 LEASE_S = 15.0
 
@@ -26,12 +25,6 @@ async def _session_with(ports: Ports, tenant: TenantId, *texts: str, **more: obj
     return session
 
 
-async def _claim(lane: Lane, session: SessionId) -> Lease:
-    lease = await lane.claim(session)
-    assert lease is not None
-    return lease
-
-
 def _following(lease: Lease, committed: Committed) -> Lease:
     assert committed.next is not None
     return replace(lease, epoch=committed.epoch, work=committed.next)
@@ -41,7 +34,7 @@ async def test_turns_run_one_at_a_time_in_order(ports: Ports, tenant: TenantId) 
     """RT-2"""
     session = await _session_with(ports, tenant, "one", "two", "three")
     first, second = await ports.make_lane(), await ports.make_lane()
-    lease = await _claim(first, session)
+    lease = await claim(first, session)
     assert (lease.work.input.text, lease.work.attempts, lease.epoch, lease.state) == ("one", 1, 0, None)
     assert 0 < lease.work.deadline_s <= 120
     assert await second.claim(session) is None
@@ -58,11 +51,10 @@ async def test_turns_run_one_at_a_time_in_order(ports: Ports, tenant: TenantId) 
 async def test_a_released_lane_goes_to_whoever_claims_next(ports: Ports, tenant: TenantId) -> None:
     session = await _session_with(ports, tenant, "one")
     first, second = await ports.make_lane(), await ports.make_lane()
-    lease = await _claim(first, session)
+    lease = await claim(first, session)
     await first.commit(lease, commit_for(lease, after={"a": 1}))
     await ports.inbox.submit(submission(tenant, session, "two"))
-    other = await second.claim(session)
-    assert other is not None
+    other = await claim(second, session)
     assert (other.epoch, other.state, other.work.input.text) == (1, b'{"a":1}', "two")
     assert other.token > lease.token
 
@@ -71,7 +63,7 @@ async def test_a_commit_writes_everything_at_once(ports: Ports, tenant: TenantId
     """RT-4, RT-15"""
     session = await _session_with(ports, tenant, "one")
     lane = await ports.make_lane()
-    lease = await _claim(lane, session)
+    lease = await claim(lane, session)
     committed = await lane.commit(
         lease,
         commit_for(
@@ -100,9 +92,9 @@ async def test_a_holder_that_was_overtaken_writes_nothing(ports: Ports, tenant: 
     """RT-3: a frozen worker resumes after its lease has expired."""
     session = await _session_with(ports, tenant, "one")
     frozen, other = await ports.make_lane(), await ports.make_lane()
-    old = await _claim(frozen, session)
+    old = await claim(frozen, session)
     await ports.elapse(LEASE_S + 1)
-    new = await _claim(other, session)
+    new = await claim(other, session)
     assert (new.work.turn_id, new.work.attempts) == (old.work.turn_id, 1)
     with pytest.raises(LaneLost):
         await frozen.commit(old, commit_for(old, after={"who": "frozen"}))
@@ -122,7 +114,7 @@ async def test_an_old_epoch_does_not_commit(ports: Ports, tenant: TenantId) -> N
     """RT-3: a worker cannot commit a turn twice."""
     session = await _session_with(ports, tenant, "one", "two")
     lane = await ports.make_lane()
-    lease = await _claim(lane, session)
+    lease = await claim(lane, session)
     await lane.commit(lease, commit_for(lease))
     with pytest.raises(LaneLost):
         await lane.commit(lease, commit_for(lease))
@@ -132,7 +124,7 @@ async def test_an_old_epoch_does_not_commit(ports: Ports, tenant: TenantId) -> N
 async def test_renewal_keeps_a_lane(ports: Ports, tenant: TenantId) -> None:
     session = await _session_with(ports, tenant, "one")
     holder, other = await ports.make_lane(), await ports.make_lane()
-    lease = await _claim(holder, session)
+    lease = await claim(holder, session)
     for _ in range(3):
         await ports.elapse(LEASE_S * 0.6)
         await holder.renew()
@@ -143,9 +135,9 @@ async def test_renewal_keeps_a_lane(ports: Ports, tenant: TenantId) -> None:
 async def test_renewal_notices_a_takeover(ports: Ports, tenant: TenantId) -> None:
     session = await _session_with(ports, tenant, "one")
     holder, other = await ports.make_lane(), await ports.make_lane()
-    lease = await _claim(holder, session)
+    lease = await claim(holder, session)
     await ports.elapse(LEASE_S + 1)
-    taken = await _claim(other, session)
+    taken = await claim(other, session)
     await ports.inbox.cancel(tenant, lease.work.turn_id)
     assert await holder.renew() == []
     assert await other.renew() == [(session, taken.work.turn_id)]
@@ -155,12 +147,12 @@ async def test_the_dead_workers_lanes_are_free_at_once(ports: Ports, tenant: Ten
     """RT-11: before the lease expires, and without the grace period."""
     session = await _session_with(ports, tenant, "one")
     dead, other = await ports.make_lane(), await ports.make_lane()
-    lease = await _claim(dead, session)
+    lease = await claim(dead, session)
     assert session not in await other.sweep(grace_s=60)
     assert await other.claim(session) is None
     await ports.kill(dead)
     assert session in await other.sweep(grace_s=60)
-    taken = await _claim(other, session)
+    taken = await claim(other, session)
     assert (taken.work.turn_id, taken.work.attempts) == (lease.work.turn_id, 1)
 
 
@@ -170,7 +162,7 @@ async def test_lost_hints_are_found(ports: Ports, tenant: TenantId) -> None:
     waiting = await _session_with(ports, tenant, "one")
     held = await _session_with(ports, tenant, "one")
     lane = await ports.make_lane()
-    await _claim(lane, held)
+    await claim(lane, held)
     assert waiting not in await lane.sweep(grace_s=1)
     await ports.elapse(2)
     named = await lane.sweep(grace_s=1)
@@ -179,7 +171,7 @@ async def test_lost_hints_are_found(ports: Ports, tenant: TenantId) -> None:
     assert waiting not in await lane.sweep(grace_s=1)
     await ports.elapse(2)
     assert waiting in await lane.sweep(grace_s=1)
-    lease = await _claim(lane, waiting)
+    lease = await claim(lane, waiting)
     await lane.commit(lease, commit_for(lease))
     await ports.elapse(2)
     assert waiting not in await lane.sweep(grace_s=1)
@@ -192,7 +184,7 @@ async def test_lost_hints_are_found(ports: Ports, tenant: TenantId) -> None:
 async def test_an_expired_lease_is_found(ports: Ports, tenant: TenantId) -> None:
     session = await _session_with(ports, tenant, "one")
     frozen, other = await ports.make_lane(), await ports.make_lane()
-    await _claim(frozen, session)
+    await claim(frozen, session)
     await ports.elapse(LEASE_S + 1)
     assert session in await other.sweep(grace_s=1)
 
@@ -201,13 +193,13 @@ async def test_a_turn_is_handed_back(ports: Ports, tenant: TenantId) -> None:
     """RT-18: without an error, the attempt does not count."""
     session = await _session_with(ports, tenant, "one")
     lane, other = await ports.make_lane(), await ports.make_lane()
-    await lane.abandon(await _claim(lane, session))
-    lease = await _claim(other, session)
+    await lane.abandon(await claim(lane, session))
+    lease = await claim(other, session)
     assert lease.work.attempts == 1
     await other.abandon(lease, error="it broke")
     turn = await ports.inbox.turn(tenant, lease.work.turn_id)
     assert (turn.status, turn.error) == (TurnStatus.QUEUED, "it broke")
-    assert (await _claim(lane, session)).work.attempts == 2
+    assert (await claim(lane, session)).work.attempts == 2
 
 
 async def test_a_lost_reply_to_a_commit_costs_the_next_turn_no_attempt(
@@ -215,14 +207,14 @@ async def test_a_lost_reply_to_a_commit_costs_the_next_turn_no_attempt(
 ) -> None:
     session = await _session_with(ports, tenant, "one", "two")
     lane = await ports.make_lane()
-    first = await _claim(lane, session)
+    first = await claim(lane, session)
     lost = await lane.commit(first, commit_for(first))
     assert lost.next is not None
     await lane.abandon(first, error="the store did not reply")
     second = await ports.inbox.turn(tenant, lost.next.turn_id)
     assert (second.status, second.error, second.attempts) == (TurnStatus.QUEUED, None, 0)
     assert (await ports.inbox.turn(tenant, first.work.turn_id)).status is TurnStatus.DONE
-    again = await _claim(await ports.make_lane(), session)
+    again = await claim(await ports.make_lane(), session)
     assert (again.work.turn_id, again.work.attempts) == (second.turn_id, 1)
 
 
@@ -231,10 +223,10 @@ async def test_a_poisonous_turn_is_quarantined(ports: Ports, tenant: TenantId) -
     session = await _session_with(ports, tenant, "poison", "good")
     lane = await ports.make_lane(max_attempts=2)
     for _ in range(2):
-        lease = await _claim(lane, session)
+        lease = await claim(lane, session)
         assert lease.work.input.text == "poison"
         await lane.abandon(lease, error="it broke")
-    following = await _claim(lane, session)
+    following = await claim(lane, session)
     assert (following.work.input.text, following.epoch) == ("good", 0)
     poison = await ports.inbox.turn(tenant, lease.work.turn_id)
     assert (poison.status, poison.error, poison.attempts) == (TurnStatus.QUARANTINED, "it broke", 2)
@@ -249,7 +241,7 @@ async def test_the_journal_is_given_to_the_next_attempt(ports: Ports, tenant: Te
     """RT-8: finished and started steps, in order."""
     session = await _session_with(ports, tenant, "one")
     lane, other = await ports.make_lane(), await ports.make_lane()
-    lease = await _claim(lane, session)
+    lease = await claim(lane, session)
     assert lease.work.steps == ()
     turn_id = lease.work.turn_id
     model = Step("model:1", "model", StepStatus.FINISHED, "h1", {"text": "hi"})
@@ -258,16 +250,16 @@ async def test_the_journal_is_given_to_the_next_attempt(ports: Ports, tenant: Te
     await lane.record(lease, turn_id, model)
     await lane.record(lease, turn_id, begun)
     await lane.abandon(lease, error="it broke")
-    assert (await _claim(other, session)).work.steps == (model, begun)
+    assert (await claim(other, session)).work.steps == (model, begun)
 
 
 async def test_the_deadline_spans_the_attempts(ports: Ports, tenant: TenantId) -> None:
     """RT-7: it starts with the first attempt, not with each one."""
     session = await _session_with(ports, tenant, "one")
     lane = await ports.make_lane(turn_deadline_s=100.0)
-    await lane.abandon(await _claim(lane, session), error="it broke")
+    await lane.abandon(await claim(lane, session), error="it broke")
     await ports.elapse(30)
-    assert 60 < (await _claim(lane, session)).work.deadline_s <= 70
+    assert 60 < (await claim(lane, session)).work.deadline_s <= 70
 
 
 async def test_a_later_sequence_waits_for_the_earlier(ports: Ports, tenant: TenantId) -> None:
@@ -277,7 +269,7 @@ async def test_a_later_sequence_waits_for_the_earlier(ports: Ports, tenant: Tena
     await ports.inbox.submit(submission(tenant, session, "second", sequence=2))
     assert await lane.claim(session) is None
     await ports.inbox.submit(submission(tenant, session, "first", sequence=1))
-    lease = await _claim(lane, session)
+    lease = await claim(lane, session)
     assert lease.work.input.text == "first"
     lease = _following(lease, await lane.commit(lease, commit_for(lease)))
     assert lease.work.input.text == "second"
@@ -295,7 +287,7 @@ async def test_a_closed_gap_is_looked_at_again_after_each_lost_hint(ports: Ports
     for _ in range(2):
         await ports.elapse(2)
         assert session in await lane.sweep(grace_s=1)
-    assert (await _claim(lane, session)).work.input.text == "first"
+    assert (await claim(lane, session)).work.input.text == "first"
 
 
 @DURABLE
@@ -315,7 +307,7 @@ async def test_a_gap_that_lasts_is_reported(ports: Ports, tenant: TenantId) -> N
     assert failed.status is TurnStatus.FAILED
     assert failed.error is not None
     assert "sequence 2" in failed.error
-    lease = await _claim(lane, session)
+    lease = await claim(lane, session)
     assert lease.work.input.text == "fourth"
     assert (await lane.commit(lease, commit_for(lease))).next is None
 
@@ -323,7 +315,7 @@ async def test_a_gap_that_lasts_is_reported(ports: Ports, tenant: TenantId) -> N
 async def test_a_failed_turn_is_committed_too(ports: Ports, tenant: TenantId) -> None:
     session = await _session_with(ports, tenant, "one")
     lane = await ports.make_lane()
-    lease = await _claim(lane, session)
+    lease = await claim(lane, session)
     await lane.commit(lease, commit_for(lease, status=TurnStatus.FAILED, error="past its deadline"))
     turn = await ports.inbox.turn(tenant, lease.work.turn_id)
     assert (turn.status, turn.error, turn.epoch) == (TurnStatus.FAILED, "past its deadline", 1)
@@ -343,10 +335,10 @@ async def test_plans_and_their_revisions_are_kept(ports: Ports, tenant: TenantId
     lane = await ports.make_lane()
     plan = PlanRecord("flow_p", "plan_trip", "a trip", "Pending", "planned", 1, {"progress": "0 of 2"})
     made = PlanRevision("flow_p", 1, "decomposed", "", {"steps": ["a", "b"]})
-    lease = await _claim(lane, session)
+    lease = await claim(lane, session)
     await lane.commit(lease, commit_for(lease, plans=(plan,), plan_revisions=(made,)))
     await ports.inbox.submit(submission(tenant, session, "two"))
-    later = await _claim(lane, session)
+    later = await claim(lane, session)
     changed = (
         PlanRevision("flow_p", 2, "prune", "not needed", {"steps": ["b"]}),
         PlanRevision("flow_p", 3, "finished", "", {"steps": ["b"]}),

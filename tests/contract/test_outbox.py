@@ -8,7 +8,7 @@ from orchestrator.errors import LaneLost
 from orchestrator.turns.lease import OutboxEntry
 from orchestrator.types import TenantId, new_id
 from tests.contract.conftest import Ports
-from tests.contract.factories import commit_for, new_session_id, submission
+from tests.contract.factories import claim, commit_for, new_session_id, submission
 
 AGAIN_AFTER_S = 10.0
 
@@ -18,8 +18,7 @@ async def _leave(ports: Ports, tenant: TenantId, *entries: OutboxEntry) -> str:
     session = new_session_id()
     await ports.inbox.submit(submission(tenant, session, "one", create_session=True, domain="d"))
     lane = await ports.make_lane()
-    lease = await lane.claim(session)
-    assert lease is not None
+    lease = await claim(lane, session)
     await lane.commit(lease, commit_for(lease, outbox=entries))
     return lease.work.turn_id
 
@@ -58,8 +57,7 @@ async def test_what_was_fenced_out_leaves_nothing(ports: Ports, tenant: TenantId
     kind, session = new_id("kind"), new_session_id()
     await ports.inbox.submit(submission(tenant, session, "one", create_session=True, domain="d"))
     first, second = await ports.make_lane(), await ports.make_lane()
-    lease = await first.claim(session)
-    assert lease is not None
+    lease = await claim(first, session)
     await ports.elapse(3_600)
     assert await second.claim(session) is not None
 

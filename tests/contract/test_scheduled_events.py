@@ -16,7 +16,7 @@ from orchestrator.turns.scheduled import EVENT, RESULT, EventStatus, NewEvent, S
 from orchestrator.turns.turn import TurnKind, TurnRecord, TurnStatus
 from orchestrator.types import JsonObject, SessionId, TenantId
 from tests.contract.conftest import Ports
-from tests.contract.factories import commit_for, new_session_id, submission
+from tests.contract.factories import claim, commit_for, new_session_id, submission
 
 
 async def _session(ports: Ports, tenant: TenantId) -> SessionId:
@@ -120,8 +120,7 @@ async def test_canceling_takes_the_turn_back_unless_it_has_started(ports: Ports,
 
     started = await ports.scheduled.schedule(NewEvent(session, tenant, "started", {}, "started"))
     lane = await ports.make_lane()
-    lease = await lane.claim(session)
-    assert lease is not None
+    lease = await claim(lane, session)
     assert (await ports.scheduled.cancel(tenant, session, started.event_id)).status is EventStatus.DELIVERED
     await lane.commit(lease, commit_for(lease))
     [turn] = await _caused(ports, tenant, session, "started")

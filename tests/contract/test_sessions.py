@@ -15,7 +15,7 @@ from orchestrator.turns.step import StepStatus
 from orchestrator.turns.turn import IfBusy, SessionRecord, TurnStatus
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId, new_id
 from tests.contract.conftest import Ports
-from tests.contract.factories import commit_for, new_session_id, submission
+from tests.contract.factories import claim, commit_for, new_session_id, submission
 from tests.contract.test_effects import effect_of, entry_of, write
 
 STATES: list[JsonObject] = [
@@ -41,8 +41,7 @@ async def _lived(ports: Ports, tenant: TenantId) -> SessionId:
     before: JsonObject = {}
     for number, state in enumerate(STATES):
         await ports.inbox.submit(submission(tenant, session, f"turn {number + 1}"))
-        lease = await lane.claim(session)
-        assert lease is not None
+        lease = await claim(lane, session)
         await lane.commit(lease, commit_for(lease, before=before, after=state, snapshot=number == 2))
         before = state
     return session
@@ -58,16 +57,14 @@ async def test_a_state_that_changes_little_is_whole_for_whoever_takes_the_sessio
     for number in range(25):
         await ports.inbox.submit(submission(tenant, session, f"turn {number}"))
         lane = lanes[number // 4 % 2 if number < 16 else number % 2]
-        lease = await lane.claim(session)
-        assert lease is not None
+        lease = await claim(lane, session)
         assert orjson.loads(lease.present_state or b"{}") == state
         before, state = state, {"told": "words " * 100, "turn": number, "list": [*range(number, number + 9)]}
         await lane.commit(lease, commit_for(lease, before=before, after=state))
         assert (await ports.sessions.get(tenant, session)).state == state
     await ports.sessions.rollback(tenant, session, Epoch(3))
     await ports.inbox.submit(submission(tenant, session, "go on"))
-    lease = await lanes[0].claim(session)
-    assert lease is not None
+    lease = await claim(lanes[0], session)
     assert orjson.loads(lease.present_state or b"")["turn"] == 2
 
 
@@ -147,8 +144,7 @@ async def test_stepping_back_is_a_new_epoch(ports: Ports, tenant: TenantId) -> N
     await ports.inbox.submit(submission(tenant, session, "on"))
     with pytest.raises(SessionBusy):
         await ports.sessions.rollback(tenant, session, Epoch(1))
-    lease = await (await ports.make_lane()).claim(session)
-    assert lease is not None
+    lease = await claim(await ports.make_lane(), session)
     assert lease.epoch == 5
     assert orjson.loads(lease.present_state or b"") == STATES[1]
     with pytest.raises(NotFound):
@@ -163,8 +159,7 @@ async def test_a_lane_is_taken_from_its_holder(ports: Ports, tenant: TenantId) -
         await ports.sessions.release_lane(tenant, session, Epoch(4), signed)
     turn_id = (await ports.inbox.submit(submission(tenant, session, "on"))).turn_id
     held, other = await ports.make_lane(), await ports.make_lane()
-    lease = await held.claim(session)
-    assert lease is not None
+    lease = await claim(held, session)
     with pytest.raises(Refused, match="has changed"):
         await ports.sessions.release_lane(tenant, session, Epoch(3), signed)
     with pytest.raises(NotFound):
@@ -173,8 +168,7 @@ async def test_a_lane_is_taken_from_its_holder(ports: Ports, tenant: TenantId) -
     await ports.sessions.release_lane(tenant, session, Epoch(4), signed)
 
     assert (await ports.inbox.turn(tenant, turn_id)).status is TurnStatus.QUEUED
-    taken = await other.claim(session)
-    assert taken is not None
+    taken = await claim(other, session)
     assert (taken.work.turn_id, taken.work.attempts) == (turn_id, 1)
     with pytest.raises(LaneLost):
         await held.commit(lease, commit_for(lease))
@@ -220,8 +214,7 @@ async def test_a_branch_goes_on_from_an_epoch(ports: Ports, tenant: TenantId) ->
     assert said[0]["seq"] == 1
     await ports.inbox.submit(submission(tenant, branch.session_id, "on"))
     lane = await ports.make_lane()
-    lease = await lane.claim(branch.session_id)
-    assert lease is not None
+    lease = await claim(lane, branch.session_id)
     assert (lease.epoch, lease.work.seq, orjson.loads(lease.present_state or b"")) == (3, 3, first)
     await lane.commit(lease, commit_for(lease, before=first, after={**first, "on": True}))
     assert len(await ports.sessions.history(tenant, branch.session_id)) == 6
@@ -271,8 +264,7 @@ async def test_what_waits_for_a_yes_is_open_again_in_a_branch(ports: Ports, tena
     }
     await ports.inbox.submit(submission(tenant, session))
     lane = await ports.make_lane()
-    lease = await lane.claim(session)
-    assert lease is not None
+    lease = await claim(lane, session)
     await lane.commit(lease, commit_for(lease, after=state))
 
     branch = await ports.sessions.branch(tenant, session)
@@ -300,8 +292,7 @@ async def test_a_branch_is_whole_while_its_parent_goes_on(ports: Ports, tenant: 
         before: JsonObject = {}
         for number in range(12):
             await ports.inbox.submit(submission(tenant, session, f"turn {number}"))
-            lease = await lane.claim(session)
-            assert lease is not None
+            lease = await claim(lane, session)
             await write_effect(lane, lease)
             after = {"turn": number + 1}
             await lane.commit(lease, commit_for(lease, before=before, after=after))
@@ -331,8 +322,7 @@ async def test_a_turn_that_is_at_work_or_whose_worker_died_is_no_part_of_a_branc
     session = await _lived(ports, tenant)
     lane = await ports.make_lane()
     await ports.inbox.submit(submission(tenant, session))
-    lease = await lane.claim(session)
-    assert lease is not None
+    lease = await claim(lane, session)
     await write_effect(lane, lease, LedgerStatus.STARTED)
     await ports.kill(lane)
     await ports.elapse(60)
@@ -343,8 +333,7 @@ async def test_a_turn_that_is_at_work_or_whose_worker_died_is_no_part_of_a_branc
     assert len(await ports.sessions.history(tenant, branch)) == 8
     await ports.inbox.submit(submission(tenant, branch))
     other = await ports.make_lane()
-    own = await other.claim(branch)
-    assert own is not None
+    own = await claim(other, branch)
     found = await other.find_effect(own, effect_of("anything", number=str(lease.epoch)))
     assert found is None
     await other.commit(own, commit_for(own))
