@@ -19,9 +19,11 @@ def submission(tenant: TenantId, session_id: str, text: str = "hello", **more: A
     return Submission(SessionId(session_id), TurnInput(text), tenant, **more)
 
 
-def opening(session_id: str, text: str = "hello", *, domain: str = "travel", **more: Any) -> Submission:
-    """Return the first submission of a session, which creates it."""
-    return submission(DEFAULT_TENANT, session_id, text, create_session=True, domain=domain, **more)
+def opening(session_id: str, given: str | TurnInput = "hello", **more: Any) -> Submission:
+    """Return a submission that creates its session."""
+    turn = TurnInput(given) if isinstance(given, str) else given
+    values = {"create_session": True, "domain": "travel", **more}
+    return Submission(SessionId(session_id), turn, DEFAULT_TENANT, **values)
 
 
 async def claim(lane: Lane, session_id: SessionId) -> Lease:

@@ -18,9 +18,9 @@ from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.status import PostgresLoad
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.ports.runs.status import RunStatus
-from orchestrator.turns.turn import Submission, TurnInput
-from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId, new_id
+from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
 from tests.celery_clients import celery_client
+from tests.contract.factories import new_session_id, opening
 from tests.contract.internal.conftest import STAND_IN, OnWorkers
 from tests.integration.chaos.fleet import Fleet, fleet, wait_until
 
@@ -43,9 +43,7 @@ def crew(database_url: str, broker: str, logs: Path, **settings: str) -> Iterato
 
 async def let_a_turn_wait(database: Database) -> TurnId:
     """Submit a turn, which no worker runs."""
-    session = SessionId(new_id("session"))
-    submission = Submission(session, TurnInput("hello"), DEFAULT_TENANT, create_session=True, domain="travel")
-    return (await PostgresInbox(database).submit(submission)).turn_id
+    return (await PostgresInbox(database).submit(opening(new_session_id()))).turn_id
 
 
 def is_put_off(workers: Fleet) -> Callable[[], bool]:
@@ -57,7 +55,7 @@ async def test_maintenance_waits_while_turns_wait_and_what_a_turn_waits_for_does
 ) -> None:
     """IF-14: deferred runs appear in the session's backlog, and run when no turn waits."""
     load, inbox = PostgresLoad(database), PostgresInbox(database)
-    session = SessionId(new_id("session"))
+    session = new_session_id()
     with crew(database_url, broker, tmp_path, PARLEY_DEFER_ABOVE_S="0.2", PARLEY_DEFER_AT_MOST_S="600") as (
         workers,
         make,

@@ -7,10 +7,10 @@ import pytest
 from orchestrator.errors import LaneLost
 from orchestrator.runtime.journal import Journal
 from orchestrator.turns.lease import TurnCommit
-from orchestrator.turns.turn import Submission, TurnInput
-from orchestrator.types import DEFAULT_TENANT, JsonObject
+from orchestrator.types import JsonObject
 from parley.testing.inbox import MemoryInbox
 from parley.testing.lane import MemoryLane
+from tests.contract.factories import claim, opening
 from tests.transcripts.skills.skilled import DRAFT, QUERY, REVISED, Talk, answer, call, judge, judged, talk
 
 
@@ -20,16 +20,13 @@ def two_workers(t: Talk) -> tuple[MemoryLane, MemoryLane]:
 
 
 async def submit(t: Talk, text: str) -> None:
-    await MemoryInbox(t.simulator.store).submit(
-        Submission(session_id=t.conversation.session_id, input=TurnInput(text=text), tenant_id=DEFAULT_TENANT)
-    )
+    await MemoryInbox(t.simulator.store).submit(opening(t.conversation.session_id, text))
 
 
 async def attempt(t: Talk, lane: MemoryLane, *, commit: bool) -> TurnCommit:
     """Attempt the next turn like a worker. Without the commit, the worker dies just before."""
     await lane.sweep(grace_s=0.0)  # releases the dead worker's lane
-    lease = await lane.claim(t.conversation.session_id)
-    assert lease is not None
+    lease = await claim(lane, t.conversation.session_id)
     agent = t.simulator.agent
     assert agent is not None
     decided = await agent.run_turn(lease, lease.work, Journal(lane, lease, lease.work))

@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.runtime.journal import Journal
-from orchestrator.runtime.lane import LaneRunner, TurnAgent
+from orchestrator.runtime.lane import TurnAgent
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import Effect
 from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.turns.step import UnknownOutcome
-from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, Json, JsonObject, SessionId, UserId
 from parley.simulator import Simulator
 from parley.testing.inbox import MemoryInbox
 from parley.testing.lane import MemoryLane
-from parley.testing.live import MemoryLiveEvents, MemoryWakeup
+from tests.contract.factories import opening
 from tests.contract.in_memory.sessions import MemorySessions
 from tests.trained import simulate
+from tests.unit.running import runner_of
 
 TEXTS = ["plan a trip from Oslo to Lisbon for two", "Friday 27 November", "Sunday 29 November", "yes", "yes"]
 SESSION = SessionId("crashed")
@@ -98,25 +98,13 @@ async def converse(simulator: Simulator, agent: TurnAgent) -> JsonObject:
     """Run the conversation. After each crash, another worker continues."""
     inbox, completed = MemoryInbox(simulator.store), list[list[str]]()
 
-    async def find_agent(domain: str) -> TurnAgent:
-        return agent
-
     for text in TEXTS:
         simulator.now += 20
-        receipt = await inbox.submit(
-            Submission(
-                SESSION,
-                TurnInput(text=text),
-                DEFAULT_TENANT,
-                create_session=True,
-                domain="travel",
-                user_id=UserId("ada"),
-            )
-        )
+        receipt = await inbox.submit(opening(SESSION, text, user_id=UserId("ada")))
         while (turn := await inbox.turn(DEFAULT_TENANT, receipt.turn_id)).finished_at is None:
             held = MemoryLane(simulator.store, max_attempts=50)
             try:
-                await LaneRunner(held, MemoryLiveEvents(), MemoryWakeup(), find_agent).run(SESSION)
+                await runner_of(simulator, held, agent=agent).run(SESSION)
             except Crash:
                 held.die()
                 await MemoryLane(simulator.store).sweep(grace_s=0)

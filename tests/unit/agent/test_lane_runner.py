@@ -12,12 +12,13 @@ from orchestrator.runtime.journal import Journal
 from orchestrator.runtime.lane import LaneRunner
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import Committed, Lease, TurnCommit, Work
-from orchestrator.turns.turn import Receipt, Submission, TurnInput, TurnRecord, TurnStatus
+from orchestrator.turns.turn import Receipt, TurnRecord, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, SessionId
 from parley.testing.inbox import MemoryInbox
 from parley.testing.lane import MemoryLane
 from parley.testing.live import MemoryLiveEvents, MemoryWakeup
 from parley.testing.store import ManualClock, MemoryStore
+from tests.contract.factories import opening
 
 SESSION = SessionId("s")
 Behaviour = Callable[[Work], Awaitable[None]]
@@ -66,9 +67,7 @@ class House:
         return LaneRunner(lane, MemoryLiveEvents(), self.wakeup, self._agents)
 
     async def submit(self, text: str = "hello") -> Receipt:
-        return await self.inbox.submit(
-            Submission(SESSION, TurnInput(text), DEFAULT_TENANT, create_session=True, domain="d")
-        )
+        return await self.inbox.submit(opening(SESSION, text))
 
     async def read(self, receipt: Receipt) -> TurnRecord:
         return await self.inbox.turn(DEFAULT_TENANT, receipt.turn_id)

@@ -10,16 +10,14 @@ import pytest
 from orchestrator.errors import Unavailable
 from orchestrator.runtime.journal import Journal
 from orchestrator.turns.effect import Effect, LedgerStatus, fingerprint_effect
-from orchestrator.turns.lease import Lease, TurnCommit
+from orchestrator.turns.lease import TurnCommit
 from orchestrator.turns.step import UnknownOutcome
-from orchestrator.turns.turn import Submission, TurnInput, TurnStatus
-from orchestrator.types import DEFAULT_TENANT, FlowId, SessionId, ToolId
-from parley.testing.inbox import MemoryInbox
-from parley.testing.lane import MemoryLane
-from parley.testing.store import ManualClock, MemoryStore
+from orchestrator.turns.turn import TurnStatus
+from orchestrator.types import FlowId, ToolId
 from tests.cases import for_each
+from tests.unit.running import Attempts, ScriptedTool
 
-SESSION = SessionId("s")
+SESSION = Attempts.session
 DONE = {"status": "done"}
 
 
@@ -35,44 +33,8 @@ def effect(fingerprint: str = "f1", flow_id: str = "flow_1", **more: Any) -> Eff
     )
 
 
-class Tool:
-    """A tool with one scripted answer per call. It records its idempotency keys."""
-
-    def __init__(self, *answers: Any) -> None:
-        self.answers = list(answers) or [DONE]
-        self.keys: list[str] = []
-
-    async def __call__(self, idempotency_key: str) -> Any:
-        self.keys.append(idempotency_key)
-        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-
-class Turns:
+class Turns(Attempts):
     """The turns of one session, whose attempts may fail."""
-
-    def __init__(self) -> None:
-        self.store = MemoryStore(ManualClock())
-        self.lane = MemoryLane(self.store, max_attempts=10)
-        self.lease: Lease
-
-    async def begin(self) -> Journal:
-        await MemoryInbox(self.store).submit(
-            Submission(SESSION, TurnInput("hello"), DEFAULT_TENANT, create_session=True, domain="d")
-        )
-        return await self.take_up()
-
-    async def take_up(self) -> Journal:
-        lease = await self.lane.claim(SESSION)
-        assert lease is not None
-        self.lease = lease
-        return Journal(self.lane, lease, lease.work)
-
-    async def crash(self) -> Journal:
-        await self.lane.abandon(self.lease, error="crashed")
-        return await self.take_up()
 
     async def end(self) -> None:
         commit = TurnCommit(TurnStatus.DONE, b"{}", b"{}", snapshot=False, result={})
@@ -86,12 +48,12 @@ class Turns:
         return self.store.effects[SESSION, fingerprint].status.value
 
 
-async def pay(steps: Journal, tool: Tool, does: Effect, key: str = "tool:pay:1") -> Any:
+async def pay(steps: Journal, tool: ScriptedTool, does: Effect, key: str = "tool:pay:1") -> Any:
     return await steps.call(key, "tool", {}, tool, idempotent=False, effect=does)
 
 
 async def test_the_same_effect_is_answered_from_the_ledger_in_a_later_turn() -> None:
-    turns, tool = Turns(), Tool()
+    turns, tool = Turns(), ScriptedTool(DONE)
     first = await pay(await turns.begin(), tool, effect())
 
     again = await pay(await turns.next(), tool, effect())
@@ -102,27 +64,27 @@ async def test_the_same_effect_is_answered_from_the_ledger_in_a_later_turn() -> 
 
 
 async def test_another_flow_or_other_arguments_are_another_effect() -> None:
-    turns, tool = Turns(), Tool()
+    turns, tool = Turns(), ScriptedTool(DONE)
     await pay(await turns.begin(), tool, effect("f1"))
     await pay(await turns.next(), tool, effect("f2"))
     assert len(tool.keys) == 2
 
 
 async def test_what_is_wanted_again_is_done_again_with_a_key_of_its_own() -> None:
-    turns, tool = Turns(), Tool()
+    turns, tool = Turns(), ScriptedTool(DONE)
     await pay(await turns.begin(), tool, effect())
     await pay(await turns.next(), tool, effect(again=True))
     assert len(set(tool.keys)) == 2
 
 
 async def test_what_failed_or_was_undone_may_be_done() -> None:
-    turns, tool = Turns(), Tool({"status": "failed"}, DONE, DONE)
+    turns, tool = Turns(), ScriptedTool({"status": "failed"}, DONE, DONE)
     await pay(await turns.begin(), tool, effect())
     assert turns.status() == "failed"
     steps = await turns.next()
     await pay(steps, tool, effect())
     assert turns.status() == "done"
-    await pay(steps, Tool(), effect("undo", compensates="f1"), "tool:undo:1")
+    await pay(steps, ScriptedTool(DONE), effect("undo", compensates="f1"), "tool:undo:1")
     assert turns.status() == "compensated"
 
     await pay(await turns.next(), tool, effect())
@@ -133,7 +95,7 @@ async def test_what_failed_or_was_undone_may_be_done() -> None:
 @pytest.mark.parametrize("answer", [{"status": "unknown"}, Unavailable("gone")])
 async def test_an_outcome_that_a_turn_left_unknown_is_unknown_to_the_next(answer: Any) -> None:
     """A turn that was canceled or quarantined during a call leaves the call started."""
-    turns, tool = Turns(), Tool(answer, DONE)
+    turns, tool = Turns(), ScriptedTool(answer, DONE)
     steps = await turns.begin()
     if isinstance(answer, Exception):
         with pytest.raises(Unavailable):
@@ -149,7 +111,7 @@ async def test_an_outcome_that_a_turn_left_unknown_is_unknown_to_the_next(answer
 
 async def test_a_decision_to_try_again_uses_the_key_of_the_first_try() -> None:
     """RT-9: a tool that stores keys recognizes the second try."""
-    turns, tool = Turns(), Tool({"status": "unknown"}, DONE)
+    turns, tool = Turns(), ScriptedTool({"status": "unknown"}, DONE)
     await pay(await turns.begin(), tool, effect())
 
     assert await pay(await turns.next(), tool, effect(again=True)) == DONE
@@ -160,7 +122,7 @@ async def test_a_decision_to_try_again_uses_the_key_of_the_first_try() -> None:
 
 async def test_a_flow_that_the_turn_itself_started_keeps_its_line_after_a_crash() -> None:
     """The flow has a new ID in the second attempt, but the ledger has one effect."""
-    turns, tool = Turns(), Tool()
+    turns, tool = Turns(), ScriptedTool(DONE)
     await pay(await turns.begin(), tool, effect("f1", "flow_1"))
 
     assert await pay(await turns.crash(), tool, effect("f2", "flow_2")) == DONE
@@ -173,7 +135,7 @@ async def test_a_flow_that_the_turn_itself_started_keeps_its_line_after_a_crash(
 
 async def test_every_attempt_asks_about_the_key_that_was_used() -> None:
     """Every try of a failed call uses the first try's key, even after several crashes."""
-    turns, tool = Turns(), Tool(Unavailable("gone"))
+    turns, tool = Turns(), ScriptedTool(Unavailable("gone"))
     steps = await turns.begin()
     for number in range(1, 5):
         for earlier in range(1, number):
@@ -191,7 +153,7 @@ async def test_every_attempt_asks_about_the_key_that_was_used() -> None:
 
 
 async def test_an_undoing_that_crashed_is_taken_note_of() -> None:
-    turns, tool = Turns(), Tool()
+    turns, tool = Turns(), ScriptedTool(DONE)
     await pay(await turns.begin(), tool, effect())
     steps = await turns.next()
     undo = effect("undo", compensates="f1")
@@ -206,7 +168,7 @@ async def test_an_undoing_that_crashed_is_taken_note_of() -> None:
 
 
 async def test_calls_that_change_nothing_are_not_in_the_ledger() -> None:
-    turns, tool = Turns(), Tool()
+    turns, tool = Turns(), ScriptedTool(DONE)
     await (await turns.begin()).call("tool:look:1", "tool", {}, tool, idempotent=True)
     assert turns.store.effects == {}
 

@@ -9,30 +9,26 @@ import pytest
 from orchestrator.runtime import journal
 from orchestrator.runtime.journal import Journal, TurnHints
 from orchestrator.turns.lease import Lease
-from orchestrator.turns.turn import Submission, TurnInput
-from orchestrator.types import DEFAULT_TENANT, Json, SessionId
+from orchestrator.types import Json, SessionId
 from parley.testing.inbox import MemoryInbox
 from parley.testing.lane import MemoryLane
 from parley.testing.live import MemoryLiveEvents
 from parley.testing.store import MemoryStore
+from tests.contract.factories import claim, opening
 
 SESSION = SessionId("s")
 
 
-async def claim(store: MemoryStore) -> tuple[MemoryLane, Lease]:
-    await MemoryInbox(store).submit(
-        Submission(SESSION, TurnInput("hello"), DEFAULT_TENANT, create_session=True, domain="d")
-    )
+async def first_turn(store: MemoryStore) -> tuple[MemoryLane, Lease]:
+    await MemoryInbox(store).submit(opening(SESSION))
     lane = MemoryLane(store)
-    lease = await lane.claim(SESSION)
-    assert lease is not None
-    return lane, lease
+    return lane, await claim(lane, SESSION)
 
 
 async def test_a_turn_that_takes_a_moment_is_seen_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal, "QUIET_FOR_S", 0.0)
     live = MemoryLiveEvents()
-    lane, lease = await claim(MemoryStore())
+    lane, lease = await first_turn(MemoryStore())
     release = asyncio.Event()
 
     async def search(_: str) -> Json:
@@ -63,7 +59,7 @@ async def test_a_turn_that_takes_a_moment_is_seen_at_work(monkeypatch: pytest.Mo
 
 async def test_a_quick_turn_tells_nothing() -> None:
     live = MemoryLiveEvents()
-    _, lease = await claim(MemoryStore())
+    _, lease = await first_turn(MemoryStore())
     async with live.listen(SESSION) as heard:
         TurnHints(live, lease).close()
         await live.publish(SESSION, ())

@@ -14,14 +14,13 @@ from orchestrator.runtime.lane import LaneRunner
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.lease import Lease
 from orchestrator.turns.step import Step, StepStatus
-from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnRecord, TurnStatus
+from orchestrator.turns.turn import IfBusy, TurnRecord, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
-from parley.simulator import Simulator
 from parley.testing.inbox import MemoryInbox
 from parley.testing.lane import MemoryLane
-from parley.testing.live import MemoryWakeup
 from parley.testing.memory import MemoryRecords
-from tests.trained import trained
+from tests.trained import simulate, trained
+from tests.unit.running import Turns, runner_of
 
 FIRST = SessionId("stopped")
 ASK = "send a parcel to Bob"
@@ -34,12 +33,10 @@ MANY_MOMENTS = [each / 10_000 for each in range(0, 600, 7)]
 
 
 @dataclass
-class Setting:
+class Setting(Turns):
     """A mailroom with slow tools, and its current session."""
 
-    simulator: Simulator
     outside: Any
-    session: SessionId = field(default=FIRST)
     lanes: list[MemoryLane] = field(default_factory=list)
 
     def begin(self) -> None:
@@ -47,27 +44,10 @@ class Setting:
         self.session = SessionId(f"stopped {len(self.simulator.store.sessions)}")
         self.outside.calls.clear()
 
-    async def submit(self, text: str, if_busy: IfBusy = IfBusy.ENQUEUE) -> TurnId:
-        given = Submission(
-            self.session,
-            TurnInput(text),
-            DEFAULT_TENANT,
-            if_busy=if_busy,
-            create_session=True,
-            domain="mailroom",
-        )
-        return (await MemoryInbox(self.simulator.store).submit(given)).turn_id
-
-    async def read(self, turn_id: TurnId) -> TurnRecord:
-        return await MemoryInbox(self.simulator.store).turn(DEFAULT_TENANT, turn_id)
-
-    async def agent(self, _domain: str) -> Any:
-        return self.simulator.agent
-
     def runner(self, **limits: Any) -> LaneRunner:
         lane = MemoryLane(self.simulator.store, **limits)
         self.lanes.append(lane)
-        return LaneRunner(lane, self.simulator.live, MemoryWakeup(), self.agent)
+        return runner_of(self.simulator, lane)
 
     async def say(self, text: str) -> TurnRecord:
         turn_id = await self.submit(text)
@@ -80,8 +60,7 @@ class Setting:
 
 
 def prepare() -> Setting:
-    loaded, system1 = trained("mailroom")
-    mailroom: Any = loaded.services["Mailroom"](ServiceContext(MemoryRecords()))
+    mailroom: Any = trained("mailroom")[0].services["Mailroom"](ServiceContext(MemoryRecords()))
 
     async def print_label(*, recipient: str) -> Any:
         mailroom.calls.append(("label", recipient))
@@ -94,7 +73,8 @@ def prepare() -> Setting:
         return {"parcel_id": recipient}
 
     mailroom.print_label, mailroom.send_parcel = print_label, send_parcel
-    return Setting(Simulator.of(loaded, system1=system1, services={"Mailroom": mailroom}), mailroom)
+    simulator = simulate("mailroom", services={"Mailroom": mailroom})
+    return Setting(simulator, FIRST, mailroom, if_busy=IfBusy.ENQUEUE)
 
 
 async def by_deadline(setting: Setting, after_s: float) -> TurnId:
@@ -203,7 +183,7 @@ async def test_what_the_ledger_knows_is_not_in_doubt_when_a_turn_is_stopped() ->
     setting = prepare()
     turn_id = await setting.submit(ASK)
     lane = LastToKnow(setting.simulator.store)
-    runner = LaneRunner(lane, setting.simulator.live, MemoryWakeup(), setting.agent)
+    runner = runner_of(setting.simulator, lane)
     running = asyncio.create_task(runner.run(setting.session))
     await lane.recorded.wait()
     await MemoryInbox(setting.simulator.store).cancel(DEFAULT_TENANT, turn_id)

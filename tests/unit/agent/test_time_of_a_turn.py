@@ -10,14 +10,12 @@ import pytest
 
 from orchestrator.domain.locales import forms_in_use
 from orchestrator.errors import LaneLost
-from orchestrator.runtime.lane import LaneRunner
-from orchestrator.turns.turn import Submission, TurnInput
-from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId
+from orchestrator.turns.turn import TurnInput
+from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TurnId
 from parley.simulator import Conversation, Simulator
-from parley.testing.inbox import MemoryInbox
 from parley.testing.lane import MemoryLane
-from parley.testing.live import MemoryLiveEvents, MemoryWakeup
 from tests.trained import simulate
+from tests.unit.running import Turns, runner_of
 
 MIDNIGHT = datetime(2026, 11, 21, 0, 0, tzinfo=UTC)
 SEARCH = "find flights from Oslo to Madrid tomorrow"
@@ -36,25 +34,16 @@ def begin(at: datetime, **sections: Any) -> Simulator:
     return simulate("travel", at=at, sections=sections or None)
 
 
-async def accept(simulator: Simulator, text: str, **more: Any) -> str:
-    receipt = await MemoryInbox(simulator.store).submit(
-        Submission(
-            SESSION, TurnInput(text=text, **more), DEFAULT_TENANT, create_session=True, domain="travel"
-        )
-    )
-    return receipt.turn_id
+async def accept(simulator: Simulator, text: str, **more: Any) -> TurnId:
+    return await Turns(simulator, SESSION).submit(TurnInput(text, **more))
 
 
 async def run(simulator: Simulator, lane: MemoryLane | None = None) -> None:
-    async def find_agent(_: str) -> Any:
-        return simulator.agent
-
-    lane = lane or MemoryLane(simulator.store)
-    await LaneRunner(lane, MemoryLiveEvents(), MemoryWakeup(), find_agent).run(SESSION)
+    await runner_of(simulator, lane).run(SESSION)
 
 
-async def result_of(simulator: Simulator, turn_id: str) -> JsonObject:
-    turn = await MemoryInbox(simulator.store).turn(DEFAULT_TENANT, turn_id)  # type: ignore[arg-type]
+async def result_of(simulator: Simulator, turn_id: TurnId) -> JsonObject:
+    turn = await Turns(simulator, SESSION).read(turn_id)
     assert turn.result is not None, turn
     return turn.result
 
@@ -91,7 +80,7 @@ async def test_a_takeover_across_midnight_goes_on_where_the_first_worker_was() -
     simulator = begin(MIDNIGHT - timedelta(seconds=1))
     turn_id = await accept(simulator, SEARCH)
     await run(simulator, LosingLane(simulator.store))
-    journal = dict(simulator.store.turn(DEFAULT_TENANT, turn_id)[1].steps)  # type: ignore[arg-type]
+    journal = dict(simulator.store.turn(DEFAULT_TENANT, turn_id)[1].steps)
     assert [step for step in journal if step.startswith("tool:flight_search")]
 
     simulator.now = (MIDNIGHT + timedelta(seconds=1)).timestamp()
@@ -101,7 +90,7 @@ async def test_a_takeover_across_midnight_goes_on_where_the_first_worker_was() -
     result = await result_of(simulator, turn_id)
     assert searched_day(result) == "2026-11-21"
     assert "went wrong" not in result["reply"]
-    steps = simulator.store.turn(DEFAULT_TENANT, turn_id)[1].steps  # type: ignore[arg-type]
+    steps = simulator.store.turn(DEFAULT_TENANT, turn_id)[1].steps
     assert {key: steps[key] for key in journal} == journal
 
 

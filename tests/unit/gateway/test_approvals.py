@@ -11,16 +11,15 @@ import httpx
 
 from gateway.auth.authentication import Access
 from gateway.dependencies import Dependencies
-from orchestrator.runtime.lane import LaneRunner, TurnAgent
 from orchestrator.turns.access import Scope
 from orchestrator.turns.approval import from_unix
 from orchestrator.types import DEFAULT_TENANT, ToolId
 from parley.simulator import Conversation, Simulator
-from parley.testing.lane import MemoryLane
-from parley.testing.live import MemoryLiveEvents, MemoryWakeup
+from parley.testing.live import MemoryWakeup
 from tests.contract.in_memory.access import MemoryKeys
 from tests.trained import trained
 from tests.unit.gateway.memory_dependencies import make_dependencies, serve
+from tests.unit.running import runner_of
 
 
 class Desk:
@@ -53,13 +52,7 @@ class Desk:
 
     async def work(self) -> None:
         """Run the worker that a wake-up would start."""
-
-        async def agent(_: str) -> TurnAgent:
-            assert self.simulator.agent is not None
-            return self.simulator.agent
-
-        runner = LaneRunner(MemoryLane(self.store), MemoryLiveEvents(), self.wakeup, agent)
-        await runner.run(self.talk.session_id)
+        await runner_of(self.simulator, wakeup=self.wakeup).run(self.talk.session_id)
 
     async def history(self) -> list[Any]:
         return await self.get(f"/v1/sessions/{self.talk.session_id}/history")

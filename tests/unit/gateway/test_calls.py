@@ -21,6 +21,7 @@ from parley.testing.inbox import MemoryInbox
 from parley.testing.lane import MemoryLane
 from parley.testing.live import MemoryLiveEvents, MemoryWakeup
 from parley.testing.store import MemoryStore
+from tests.contract.factories import claim
 from tests.contract.in_memory.sessions import MemorySessions
 from tests.unit.gateway.memory_dependencies import make_dependencies, serve
 
@@ -65,8 +66,7 @@ class House:
 
     async def answer(self, session_id: str, reply: str, **more: Any) -> None:
         """Answer the session's next turn, as a worker would."""
-        lease = await self.lane.claim(SessionId(session_id))
-        assert lease is not None
+        lease = await claim(self.lane, SessionId(session_id))
         state = orjson.dumps({"turns": lease.work.seq})
         done = TurnCommit(
             status=TurnStatus.DONE,

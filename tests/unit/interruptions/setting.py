@@ -17,15 +17,14 @@ from orchestrator.runtime.lane import LaneRunner
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.lease import Lease
 from orchestrator.turns.step import Step
-from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnRecord
-from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TurnId
+from orchestrator.turns.turn import TurnInput, TurnRecord
+from orchestrator.types import JsonObject, SessionId, TurnId
 from parley.simulator import Simulator
-from parley.testing.inbox import MemoryInbox
 from parley.testing.lane import MemoryLane
-from parley.testing.live import MemoryWakeup
 from parley.testing.memory import MemoryRecords
 from tests.trained import simulate, trained
 from tests.unit.interruptions.judge import ASK, EFFECTS, Outcome
+from tests.unit.running import Turns, runner_of
 
 MOMENTS = ("queued", "letters", "label", "between", "parcel", "ended")
 """Before the turn starts; during a call without side effects; during the first effect; between both effects; during the
@@ -90,13 +89,10 @@ class LateLane(NotingLane):
 
 
 @dataclass
-class Setting:
+class Setting(Turns):
     """A mailroom whose tools wait for a signal."""
 
-    simulator: Simulator
     lane: NotingLane
-    session: SessionId = field(default=SessionId("interjected"))
-    if_busy: IfBusy = IfBusy.UNDERSTAND
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     reached: dict[str, asyncio.Event] = field(default_factory=dict)
     let_go: dict[str, asyncio.Event] = field(default_factory=dict)
@@ -107,7 +103,7 @@ class Setting:
         service: Any = loaded.services["Mailroom"](ServiceContext(MemoryRecords()))
         simulator = Simulator.of(loaded, system1=system1, services={"Mailroom": service}, models=models)
         simulator.store.clock = lambda: datetime.now(UTC)
-        setting = cls(simulator, lane(simulator.store))
+        setting = cls(simulator, SessionId("interjected"), lane(simulator.store))
         for name in ("letters", *EFFECTS):
             setting.reached[name], setting.let_go[name] = asyncio.Event(), asyncio.Event()
 
@@ -136,30 +132,11 @@ class Setting:
         self.reached[name].set()
         await self.let_go[name].wait()
 
-    @property
-    def inbox(self) -> MemoryInbox:
-        return MemoryInbox(self.simulator.store)
-
-    async def submit(self, text: str) -> TurnId:
-        return await self._submit(TurnInput(text))
-
     async def click(self, action: JsonObject) -> TurnId:
-        return await self._submit(TurnInput(action=action, form="action"))
+        return await self.submit(TurnInput(action=action, form="action"))
 
-    async def _submit(self, given: TurnInput) -> TurnId:
-        submission = Submission(
-            self.session, given, DEFAULT_TENANT, if_busy=self.if_busy, create_session=True, domain="mailroom"
-        )
-        return (await self.inbox.submit(submission)).turn_id
-
-    async def read(self, turn_id: TurnId) -> TurnRecord:
-        return await self.inbox.turn(DEFAULT_TENANT, turn_id)
-
-    async def agent(self, _domain: str) -> Any:
-        return self.simulator.agent
-
-    def runner(self, lane: MemoryLane | None = None) -> LaneRunner:
-        return LaneRunner(lane or self.lane, self.simulator.live, MemoryWakeup(), self.agent)
+    def runner(self) -> LaneRunner:
+        return runner_of(self.simulator, self.lane)
 
     def go_on(self) -> None:
         for event in self.let_go.values():
@@ -176,11 +153,9 @@ class Setting:
 
 
 @dataclass
-class Booking:
+class Booking(Turns):
     """A conversation with an offered flight. `actions`: the suggested replies of the last answer."""
 
-    simulator: Simulator
-    session: SessionId
     actions: list[JsonObject]
 
     @classmethod
@@ -190,37 +165,13 @@ class Booking:
         turn = await talk.say("Book a flight from Oslo to Madrid tomorrow")
         return cls(simulator, talk.session_id, turn["actions"])
 
-    @property
-    def inbox(self) -> MemoryInbox:
-        return MemoryInbox(self.simulator.store)
-
-    async def submit(self, text: str) -> TurnId:
-        return await self._submit(TurnInput(text))
-
     async def click(self, name: str) -> TurnId:
         action = next(action for action in self.actions if action["name"] == name)
         clicked = {"name": name, "payload": action["payload"]}
-        return await self._submit(TurnInput(action=clicked, form="action"))
-
-    async def _submit(self, given: TurnInput) -> TurnId:
-        submission = Submission(
-            self.session,
-            given,
-            DEFAULT_TENANT,
-            if_busy=IfBusy.UNDERSTAND,
-            create_session=True,
-            domain="travel",
-        )
-        return (await self.inbox.submit(submission)).turn_id
+        return await self.submit(TurnInput(action=clicked, form="action"))
 
     def runner(self) -> LaneRunner:
-        async def agent(_domain: str) -> Any:
-            return self.simulator.agent
-
-        return LaneRunner(MemoryLane(self.simulator.store), self.simulator.live, MemoryWakeup(), agent)
-
-    async def read(self, turn_id: TurnId) -> TurnRecord:
-        return await self.inbox.turn(DEFAULT_TENANT, turn_id)
+        return runner_of(self.simulator)
 
     async def reply(self, turn_id: TurnId) -> str:
         result = (await self.read(turn_id)).result

@@ -9,11 +9,11 @@ import pytest
 
 from orchestrator.errors import NotFound
 from orchestrator.turns.event import Event
-from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId
 from parley.testing.inbox import MemoryInbox
 from parley.testing.live import MemoryLiveEvents, MemoryWakeup
 from parley.testing.store import MemoryStore
+from tests.contract.factories import opening
 from tests.trained import simulate
 
 ONE, TWO = SessionId("one"), SessionId("two")
@@ -77,9 +77,7 @@ async def test_a_turn_looks_at_no_other_session() -> None:
 async def test_a_turn_is_found_by_its_tenant_alone() -> None:
     """RT-22"""
     inbox = MemoryInbox(MemoryStore())
-    receipt = await inbox.submit(
-        Submission(ONE, TurnInput(text="hello"), DEFAULT_TENANT, create_session=True, domain="desk")
-    )
+    receipt = await inbox.submit(opening(ONE))
 
     assert (await inbox.turn(DEFAULT_TENANT, receipt.turn_id)).seq == 1
     with pytest.raises(NotFound):

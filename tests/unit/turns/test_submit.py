@@ -5,22 +5,16 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.runtime.submit import Submitter
-from orchestrator.turns.turn import Receipt, Submission, TurnInput
+from orchestrator.turns.turn import Receipt
 from orchestrator.types import DEFAULT_TENANT, SessionId
 from parley.testing.inbox import MemoryInbox
 from parley.testing.live import MemoryWakeup
 from parley.testing.scheduled import MemoryScheduledEvents
 from parley.testing.store import MemoryStore
+from tests.contract.factories import opening
 
 SESSION = SessionId("s")
-HELLO = Submission(
-    SESSION,
-    TurnInput(text="hello"),
-    DEFAULT_TENANT,
-    idempotency_key="k",
-    create_session=True,
-    domain="travel",
-)
+HELLO = opening(SESSION, idempotency_key="k")
 
 
 @pytest.fixture

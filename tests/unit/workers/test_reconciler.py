@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from orchestrator.types import DEFAULT_TENANT, SessionId
+from orchestrator.types import SessionId
 from parley.testing.inbox import MemoryInbox
 from parley.testing.lane import MemoryLane
 from parley.testing.live import MemoryWakeup
 from parley.testing.store import MemoryStore
-from tests.contract.factories import submission
+from tests.contract.factories import opening
 from workers.session_pool import Reconciler
 
 SESSION = SessionId("forgotten")
@@ -22,7 +22,7 @@ class CutOff(MemoryWakeup):
 
 async def test_who_runs_no_turns_leaves_them_to_others_while_nobody_can_be_woken() -> None:
     store = MemoryStore()
-    await MemoryInbox(store).submit(submission(DEFAULT_TENANT, SESSION, create_session=True, domain="any"))
+    await MemoryInbox(store).submit(opening(SESSION))
     lane = MemoryLane(store)
     without_turns = Reconciler(lane, CutOff(), None, grace_s=0.0)
 
@@ -33,7 +33,7 @@ async def test_who_runs_no_turns_leaves_them_to_others_while_nobody_can_be_woken
 
 async def test_who_can_wake_somebody_looks_each_time() -> None:
     store = MemoryStore()
-    await MemoryInbox(store).submit(submission(DEFAULT_TENANT, SESSION, create_session=True, domain="any"))
+    await MemoryInbox(store).submit(opening(SESSION))
     without_turns = Reconciler(MemoryLane(store), MemoryWakeup(), None, grace_s=0.0)
 
     assert [await without_turns.sweep() for _ in range(2)] == [1, 1]

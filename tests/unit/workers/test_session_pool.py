@@ -8,12 +8,13 @@ from typing import Any
 from orchestrator.runtime.journal import Journal
 from orchestrator.runtime.lane import LaneRunner
 from orchestrator.turns.lease import Lease, TurnCommit, Work
-from orchestrator.turns.turn import Submission, TurnInput, TurnStatus
-from orchestrator.types import DEFAULT_TENANT, SessionId
+from orchestrator.turns.turn import TurnStatus
+from orchestrator.types import SessionId
 from parley.testing.inbox import MemoryInbox
 from parley.testing.lane import MemoryLane
 from parley.testing.live import MemoryLiveEvents, MemoryWakeup
 from parley.testing.store import ManualClock, MemoryStore
+from tests.contract.factories import opening
 from workers.session_pool import SessionPool
 
 CAPACITY = 3
@@ -63,8 +64,7 @@ async def test_no_more_lanes_run_than_there_is_room_for() -> None:
     store, wakeup, agent = MemoryStore(ManualClock()), FarWakeup(), PatientAgent()
     inbox = MemoryInbox(store)
     for session_id in (FIRST, SECOND, THIRD, *READY):
-        turn = Submission(session_id, TurnInput("hello"), DEFAULT_TENANT, create_session=True, domain="d")
-        await inbox.submit(turn)
+        await inbox.submit(opening(session_id))
 
     async def agents(_: str) -> PatientAgent:
         return agent

@@ -15,11 +15,10 @@ import orjson
 from orchestrator.ports.lane import Lane
 from orchestrator.ports.turns import Inbox, LiveEvents
 from orchestrator.runtime.lane import LaneRunner, TurnAgent
-from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, ToolId, TurnId, new_id
 from parley.simulator import Simulator
 from parley.testing.live import MemoryWakeup
-from tests.contract.factories import commit_for
+from tests.contract.factories import claim, commit_for, opening
 from tests.trained import trained
 from tests.unit.gateway.repairs.unsteady_airline import Airline, unsteady
 
@@ -72,8 +71,7 @@ class Site:
 
     async def submit(self, session: SessionId, text: str) -> TurnId:
         self.simulator.now += 20
-        given = Submission(session, TurnInput(text), DEFAULT_TENANT, create_session=True, domain="travel")
-        return (await self.inbox.submit(given)).turn_id
+        return (await self.inbox.submit(opening(session, text))).turn_id
 
     async def say(self, session: SessionId, text: str) -> JsonObject:
         turn_id = await self.submit(session, text)
@@ -83,8 +81,7 @@ class Site:
     async def edit(self, session: SessionId, change: Callable[[JsonObject], None]) -> None:
         """Commit a state that no real turn would leave."""
         await self.submit(session, "hello")
-        lease = await self.hand.claim(session)
-        assert lease is not None
+        lease = await claim(self.hand, session)
         before = orjson.loads(lease.present_state or b"{}")
         after = copy.deepcopy(before) | {"epoch": lease.epoch + 1}
         change(after)
@@ -146,8 +143,7 @@ async def stuck_plan(site: Site, session: SessionId) -> Ticket:
 async def quarantined(site: Site, session: SessionId) -> Ticket:
     await site.say(session, "hello")
     await site.submit(session, "I want to fly to Rome")
-    lease = await site.hand.claim(session)
-    assert lease is not None
+    lease = await claim(site.hand, session)
     await site.hand.abandon(lease, error="a worker's fault")
     assert await site.hand.claim(session) is None
     kind = random.Random(session).choice(["retry", "give_up"])
