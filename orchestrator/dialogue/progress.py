@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from orchestrator.types import FlowId, JsonObject, ToolId, copy_json
 
@@ -75,18 +75,17 @@ class Progress:
 
     `doubted`: True if only a model understood the request, so that every side effect needs a confirmation.
     `begun`: True if the plan's values were copied to this sub-flow. `refers`: True if a model resolved the
-    user's reference to an earlier value. `reopened_from`: the completed flow that runs again. `replaced`: old
-    values of corrected slots. `undo_first`: flows whose side effects are undone before this flow runs.
-    `waits_for`: the run that gathers context, its time limit and its cause. `gathered_for`: the slot values
-    when context was last gathered. `awaits`: the call whose result comes later. `out_of_order`: the dates last
-    reported as out of order, by slot. `scratchpad`: the flow's scratchpad entries.
+    user's reference to an earlier value. `reopened_from`: the completed flow that runs again.
+    `undo_first`: flows whose side effects are undone before this flow runs. `waits_for`: the run that gathers
+    context, its time limit and its cause. `gathered_for`: the slot values when context was last gathered.
+    `awaits`: the call whose result comes later. `out_of_order`: the dates last reported as out of order, by
+    slot. `scratchpad`: the flow's scratchpad entries.
     """
 
     doubted: bool = False
     begun: bool = False
     refers: bool = False
     reopened_from: FlowId | None = None
-    replaced: JsonObject = field(default_factory=JsonObject)
     undo_first: tuple[FlowId, ...] = ()
     waits_for: JsonObject | None = None
     gathered_for: JsonObject | None = None
@@ -106,9 +105,6 @@ class Progress:
 
     def refer(self) -> None:
         self.refers = True
-
-    def replace(self, values: JsonObject) -> None:
-        self.replaced = {**self.replaced, **values}
 
     def undo_before(self, done: Iterable[FlowId]) -> None:
         self.undo_first = tuple(done)

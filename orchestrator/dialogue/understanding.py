@@ -173,8 +173,6 @@ class Understanding:
     not_understood: tuple[str, ...] = ()
     rejection: Rejection | None = None
     plan_change: PlanChange | None = None
-    degraded: bool = False
-    """True if a model was needed but unavailable."""
     plain: bool = False
     """True if the whole message is a plain “yes”. No other typed text confirms a side effect (PX-18)."""
     by_model_alone: bool = False

@@ -267,6 +267,3 @@ class BreakerBoard:
                 endpoint, model, self.policy, self.clock, self.on_change, self.profiles
             )
         return self._breakers[key]
-
-    def views(self) -> tuple[CircuitView, ...]:
-        return tuple(breaker.view() for breaker in self._breakers.values())

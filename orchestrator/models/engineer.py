@@ -19,7 +19,7 @@ from orchestrator.errors import (
     ModelRejected,
     ParleyError,
 )
-from orchestrator.models.breaker import BreakerBoard, CircuitView
+from orchestrator.models.breaker import BreakerBoard
 from orchestrator.models.budget import Budgets, InProcessSpending
 from orchestrator.models.call_log import CallLog
 from orchestrator.models.calling import CallContext, ModelCaller, Pacing, PublishCall
@@ -111,12 +111,10 @@ class PromptEngineer:
         self._record = record
         self._keep_prompts = keep_prompts
         self._pacing = pacing
-        self._board = board or BreakerBoard(
-            config.breaker, pacing.clock, lambda view: record(circuit_signal(view))
-        )
+        board = board or BreakerBoard(config.breaker, pacing.clock, lambda view: record(circuit_signal(view)))
         store = spending or InProcessSpending(pacing.wall_clock)
         budgets = Budgets(config.budgets, store, pacing.wall_clock)
-        self._caller = ModelCaller(models, config, budgets, self._board, pacing)
+        self._caller = ModelCaller(models, config, budgets, board, pacing)
 
     @property
     def available(self) -> bool:
@@ -129,10 +127,6 @@ class PromptEngineer:
         `prompt_id`: None for the default model.
         """
         return self._caller.can_answer(prompt_id)
-
-    @property
-    def circuits(self) -> tuple[CircuitView, ...]:
-        return self._board.views()
 
     async def structured(
         self,

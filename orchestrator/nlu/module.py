@@ -239,8 +239,7 @@ class NLU:
         )
         if checked.flows or not needs_more or second.kind is checked.kind:
             return reading
-        degraded = replace(second, degraded=True)
-        return Reading(degraded, is_final=False, problem=ModelOutputInvalid.code)
+        return Reading(second, is_final=False, problem=ModelOutputInvalid.code)
 
     def _check(self, understanding: Understanding, context: NluContext, turn: TurnContext) -> Understanding:
         checked, problems = self._validation.validate(understanding, context)

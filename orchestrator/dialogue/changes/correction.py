@@ -72,9 +72,6 @@ def apply_changes(flow: BaseFlow, changes: Labels, *, turn_id: TurnId | None = N
     before = {name: flow.value(name) for name in changes}
     flow.fill_slots_by_label(changes, turn_id=turn_id)
     altered = [name for name in changes if not same_value(before[name], flow.value(name))]
-    replaced = {name: before[name] for name in altered if before[name] is not None}
-    if replaced:
-        flow.progress.replace(replaced)
     affected = {name for changed in altered for name in flow.dependents(changed)} - set(changes)
     held = [name for name in flow.spec.slots if name in affected and name in flow.slots]
     cleared = tuple(name for name in held if not flow.still_holds(name))

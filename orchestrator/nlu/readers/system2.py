@@ -24,7 +24,7 @@ class System2:
     assistant: str
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
-        """Ask the model. If it is unavailable or fails, return the earlier interpretation, marked as degraded.
+        """Ask the model. If it is unavailable or fails, return the earlier interpretation with the problem.
 
         Return None if no model may be called, or if there is no earlier interpretation.
         """
@@ -32,7 +32,7 @@ class System2:
         if call is None or guess is None:
             return None
         if not self.asker.available:
-            return _degraded(guess, CircuitOpen.code)
+            return replace(guess, problem=CircuitOpen.code)
         remembered = [] if message.recall is None else await message.recall(message.text)
         likely = choose_likely(self.flows, self.rate(message.english, context), context)
         try:
@@ -48,11 +48,7 @@ class System2:
             )
             return Reading(understood, second=guess.understanding)
         except MODEL_FAILURES as error:
-            return _degraded(guess, error.code)
-
-
-def _degraded(guess: Reading, problem: str) -> Reading:
-    return replace(guess, understanding=replace(guess.understanding, degraded=True), problem=problem)
+            return replace(guess, problem=error.code)
 
 
 def make(setup: ReaderSetup) -> Reader | None:

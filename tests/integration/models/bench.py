@@ -111,7 +111,13 @@ class Bench:
         return await self.engineer.tools("res_naturalize", wording(), tools or (SEARCH,), calling(), **more)
 
     def calls(self) -> list[dict]:
-        return [dict(signal.payload) for signal in self.signals if signal.type is SignalType.MODEL_CALL]
+        return self._payloads(SignalType.MODEL_CALL)
+
+    def circuits(self) -> list[dict]:
+        return self._payloads(SignalType.BREAKER)
+
+    def _payloads(self, kind: SignalType) -> list[dict]:
+        return [dict(signal.payload) for signal in self.signals if signal.type is kind]
 
 
 @asynccontextmanager

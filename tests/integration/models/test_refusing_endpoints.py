@@ -17,7 +17,6 @@ from orchestrator.errors import (
 from orchestrator.models.config import ModelChoice
 from orchestrator.models.engineer import tool_result
 from orchestrator.ports.language_model import Effort, ToolChoice
-from orchestrator.telemetry import SignalType
 from parley.testing.scripted_model import Computed, Fail, Hang, Request, Rule, Script, ToolUse
 from tests.cases import for_each
 from tests.integration.models.bench import CONFIG, GOOD, SEARCH, bench, calling, script, thinking
@@ -66,14 +65,11 @@ async def test_metadata_that_is_refused_is_left_out_from_then_on(way: str, statu
     async with bench(script(endpoint)) as at:
         assert await at.think() == GOOD
         assert await at.think() == GOOD
-        (view,) = at.engineer.circuits
 
     assert [bool(request.metadata) for request in at.model.requests] == [True, False, False]
-    assert "metadata" in view.not_taken
     assert at.calls()[0]["outcome"] == "answered"
     assert at.calls()[0]["corrected"] == ["unnamed" if way == "nothing" else "metadata"]
-    learned = [signal.payload for signal in at.signals if signal.type is SignalType.BREAKER]
-    assert "metadata" in learned[0]["not_taken"]
+    assert "metadata" in at.circuits()[0]["not_taken"]
 
 
 @for_each(
@@ -266,10 +262,10 @@ async def test_an_empty_account_is_left_alone_for_long() -> None:
         for _ in range(3):
             with pytest.raises((ModelQuotaExceeded, Exception)):
                 await at.think()
-        (view,) = at.engineer.circuits
 
+    (circuit,) = at.circuits()
     assert len(at.model.requests) == 1
-    assert (view.problem, view.retry_in_s > 60) == ("model_quota_exceeded", True)
+    assert (circuit["problem"], circuit["retry_in_s"] > 60) == ("model_quota_exceeded", True)
 
 
 async def test_the_fallback_answers_for_an_empty_account() -> None:
