@@ -36,12 +36,6 @@ BATCH_CHARACTERS = 24
 BATCH_S = 0.04
 """Minimum interval between published parts, in seconds, unless a part reaches `BATCH_CHARACTERS`."""
 
-CHARACTERS_PER_TOKEN = 4
-
-
-def count_tokens(text: str) -> int:
-    return -(-len(text) // CHARACTERS_PER_TOKEN)
-
 
 class TokenStream:
     """A stream that publishes a model's text, escaped and in whole words.

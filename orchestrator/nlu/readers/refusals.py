@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from orchestrator.dialogue.understanding import MessageKind, Rejection, Source, Understanding
 from orchestrator.domain.configuration import Guardrails
+from orchestrator.models.budget import count_tokens
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reader, Reading
 from orchestrator.nlu.readers.setup import ReaderSetup
@@ -52,12 +53,6 @@ class Rules:
 
 def _is_too_long(rules: Rules, message: Message, _context: NluContext) -> bool:
     return count_tokens(message.raw) > rules.guardrails.max_tokens
-
-
-def count_tokens(text: str) -> int:
-    """Estimate a model's token count: one token per four bytes, and at least one per two words."""
-    size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
-    return max((size + 3) // 4, text.count(" ") // 2)
 
 
 def _says_nothing(_rules: Rules, message: Message, _context: NluContext) -> bool:

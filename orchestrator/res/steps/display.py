@@ -124,9 +124,9 @@ def _make_table(frame: Frame, table: ShownTable, context: TurnContext) -> JsonOb
     }
 
 
-def list_rows(table: ShownTable, rows: list[JsonObject], context: TurnContext) -> list[str]:
-    """Return the rows of a page as text, without hidden columns or empty values."""
-    columns = _read_columns(rows, _read_fields(table.source, context))
+def list_rows(rows: list[JsonObject], source: Iterable[str], context: TurnContext) -> list[str]:
+    """Return rows from the tools in `source` as text, without hidden columns or empty values."""
+    columns = _read_columns(rows, _read_fields(source, context))
     names = [column["name"] for column in columns]
     return [", ".join(str(row[name]) for name in names if row.get(name) is not None) for row in rows]
 

@@ -25,7 +25,7 @@ from orchestrator.res.wording import (
     show_truth,
 )
 from orchestrator.telemetry import SignalType, get_logger
-from orchestrator.types import Json, JsonObject, is_list, is_object
+from orchestrator.types import Json, JsonObject, are_rows, is_list
 
 LASTING_BUDGETS = frozenset({"session", "user_day", "tenant_day", "day"})
 """Model budgets that users are informed about, because these budgets also limit later turns."""
@@ -130,7 +130,7 @@ def context_of(context: TurnContext, flow: BaseFlow) -> JsonObject:
         "outputs": flow.outputs,
         "facts": partial(list_facts, flow, data, registry, now),
         "found": partial(list_found, flow, data),
-        "rows": partial(_rows_as_text, frame, data),
+        "rows": partial(_rows_as_text, frame, data, context),
         "warning": frame.warning if frame is not None else None,
         "display": frame.display_type if frame is not None else None,
         "now": context.local_now,
@@ -174,7 +174,8 @@ def render_notice(context: TurnContext, notice: Notice, templates: Templates) ->
         **notice.values,
     }
     if context.changes.page is not None and notice.kind is NoticeKind.PAGE:
-        values["lines"] = list_rows(*context.changes.page, context)
+        table, rows = context.changes.page
+        values["lines"] = list_rows(rows, table.source, context)
     flow = _find_flow(context, notice.values.get("flow_id"))
     if flow is not None:
         registry, now = context.world.registry, context.local_now
@@ -236,14 +237,10 @@ def list_found(flow: BaseFlow, data: JsonObject) -> list[JsonObject]:
     ]
 
 
-def _rows_as_text(frame: Frame | None, data: JsonObject) -> list[str] | None:
+def _rows_as_text(frame: Frame | None, data: JsonObject, context: TurnContext) -> list[str] | None:
     """Return a table's rows as text, an empty list if the tools found no rows, or None for other results."""
     if frame is not None and frame.display_type == "table":
-        rows = frame.data if is_list(frame.data) else []
-        return [_row_as_text(row) for row in rows[:ROWS_AT_HAND]]
+        rows = frame.data[:ROWS_AT_HAND] if is_list(frame.data) else []
+        return list_rows(rows, frame.source, context) if are_rows(rows) else [*map(str, rows)]
     lists = [value for value in data.values() if is_list(value)]
     return [] if lists and not any(lists) else None
-
-
-def _row_as_text(row: Json) -> str:
-    return ", ".join(str(value) for value in row.values()) if is_object(row) else str(row)

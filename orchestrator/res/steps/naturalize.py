@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 from orchestrator.context import Answer, TurnContext
 from orchestrator.memory.context_coordinator import ContextCoordinator
+from orchestrator.models.budget import count_tokens
 from orchestrator.models.engineer import PromptEngineer
 from orchestrator.ports.language_model import MODEL_FAILURES
 from orchestrator.res.languages import LANGUAGES
 from orchestrator.res.markup import to_plain
 from orchestrator.res.response import Response
-from orchestrator.res.streaming import TokenStream, count_tokens, escape_rewriting, is_list
+from orchestrator.res.streaming import TokenStream, escape_rewriting, is_list
 from orchestrator.res.wording import show_slots
 from orchestrator.types import Json
 

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from orchestrator.res.streaming import count_tokens
 from orchestrator.runtime.journal import Journal
 from orchestrator.turns.event import Event
 from orchestrator.turns.turn import Submission, TurnInput
@@ -146,9 +145,3 @@ async def test_after_a_crash_the_answer_is_the_journals() -> None:
     assert replies[0].startswith("Wonderful news!")
     assert len(stage.model.requests_for("res_naturalize")) == 1
     assert heard[0] == heard[1] > 0
-
-
-def test_tokens_are_counted_roughly() -> None:
-    assert count_tokens("") == 0
-    assert count_tokens("a") == 1
-    assert count_tokens("four" * 50) == 50

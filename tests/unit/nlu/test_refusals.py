@@ -15,7 +15,7 @@ from orchestrator.memory.context_coordinator import ContextCoordinator
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message
 from orchestrator.nlu.readers.commands import Commands
-from orchestrator.nlu.readers.refusals import UNLIKELY, UNREADABLE, Rules, count_tokens, is_supported
+from orchestrator.nlu.readers.refusals import UNLIKELY, UNREADABLE, Rules, is_supported
 from orchestrator.nlu.text import clean
 from tests.unit.nlu.flights import ANSWERS, FLOWS, at_once, booking, confirming, nothing_open, system1
 
@@ -224,8 +224,3 @@ def test_any_text_at_all(text: str) -> None:
 def test_cleaning_twice_changes_nothing(text: str) -> None:
     assert clean(clean(text)) == clean(text)
     assert not re.search("[\u202a-\u202e\u2066-\u2069\u200b]", clean(text))
-
-
-def test_tokens_are_counted_by_bytes() -> None:
-    assert count_tokens("a" * 400) == 100
-    assert count_tokens("語" * 100) == 75

@@ -8,11 +8,12 @@ from functools import cache, partial
 from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.records import Frame
 from orchestrator.dialogue.specification import Family
 from orchestrator.domain.model import Domain
 from orchestrator.domain.registry import Registry
 from orchestrator.res.languages import load_base_templates
-from orchestrator.res.steps.generate import render_completed
+from orchestrator.res.steps.generate import context_of, render_completed
 from orchestrator.res.templates import Templates
 from orchestrator.types import Dact, JsonObject
 from tests.cases import for_each
@@ -73,6 +74,18 @@ def test_a_trip_whose_steps_ended_otherwise_is_told(found: JsonObject, told: str
     name, text = tell("travel", "plan_trip", {"summary": "", "found": found})
     assert name == "plan_trip"
     assert text.endswith(told)
+
+
+def test_a_table_is_told_without_hidden_columns_and_empty_values() -> None:
+    context = a_world("travel")
+    flow: BaseFlow = context.world.domain.flows[Dact("search_flights")](context.now)
+    rows = [
+        {"flight_id": "f1", "airline": None, "price": 90},
+        {"flight_id": "f2", "airline": "Sky", "price": 95},
+    ]
+    frame = Frame("frame_1", flow.flow_id, rows, "table", source=["flight_search"])
+    context.changes.frames[flow.flow_id] = frame
+    assert context_of(context, flow)["rows"]() == ["90", "Sky, 95"]
 
 
 def test_a_value_is_escaped_once_and_worked_out_when_it_is_used() -> None:
