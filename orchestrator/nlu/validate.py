@@ -24,12 +24,12 @@ from orchestrator.dialogue.understanding import (
 )
 from orchestrator.nlu.grounding import Grounding
 from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.system1.extract.answers import as_unknown
 from orchestrator.nlu.system1.extract.dates import find_dates
 from orchestrator.nlu.system1.extract.extractor import Extractor, kinds_of, value_kind
 from orchestrator.nlu.system1.extract.found import DATE
 from orchestrator.nlu.system1.extract.gazetteer import choose_nearest, entity_kind, reading_of
 from orchestrator.nlu.text import clean, key_of, tokenize
-from orchestrator.saying import say
 from orchestrator.types import Dact, Json
 
 MOST_FLOWS = 3
@@ -252,8 +252,7 @@ class Validation:
         reading = reading_of(values) if values else gazetteer.repair(kind, said)
         if reading is not None:
             return Mention(reading.value, mention.text or said, reading.candidates)
-        what = (slot.entity or slot.name).replace("_", " ")
-        return Mention(None, mention.text or said, invalid=say("no_such_name", kind=what, name=said[:80]))
+        return as_unknown(said, mention.text or said, slot)
 
 
 def _keep_founded(

@@ -15,7 +15,7 @@ from orchestrator.dialogue.understanding import Mention
 from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.clauses import EXCLUDING_WORDS, Mood, find_moods
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.system1.extract.answers import find_booleans, in_list, read_answer
+from orchestrator.nlu.system1.extract.answers import as_unknown, find_booleans, in_list, read_answer
 from orchestrator.nlu.system1.extract.dates import ORDINALS, count_from
 from orchestrator.nlu.system1.extract.extractor import (
     LISTS,
@@ -35,7 +35,6 @@ from orchestrator.nlu.system1.extract.numbers import (
 )
 from orchestrator.nlu.system1.extract.times import in_part_of_day
 from orchestrator.nlu.text import Utterance, tokenize, word_set
-from orchestrator.saying import say
 
 PEOPLE = "people"
 _REACH = 12
@@ -273,8 +272,7 @@ class SlotAssigner:
         repaired = self._extractor.gazetteer.repair(kinds[0], candidate.text)
         if repaired is not None:
             return read_as(repaired, candidate.text)
-        what = (slot.entity or slot.name).replace("_", " ")
-        return Mention(None, candidate.text, invalid=say("no_such_name", kind=what, name=candidate.text))
+        return as_unknown(candidate.text, candidate.text, slot)
 
 
 def read_as(reading: Reading, text: str) -> Mention:

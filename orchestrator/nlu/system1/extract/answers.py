@@ -38,6 +38,8 @@ _TAIL = re.compile(
     re.IGNORECASE,
 )
 _FEW_WORDS, _SHORT = 8, 4
+_LONGEST_NAME = 80
+"""Maximum length of a rejected name in a reply, in characters."""
 _REFUSALS = frozenset({"any", "anything", "whatever", "none", "nothing"})
 
 
@@ -115,8 +117,13 @@ def reject_answer(text: str, slot: SlotSpec) -> Mention | None:
     is_other = not _REFUSALS.union(_ASKING, _OF_SENTENCES).isdisjoint(words)
     if is_other or not 0 < len(words) <= _SHORT or accepts_names(slot):
         return None
-    what = slot.entity or slot.name.replace("_", " ")
-    return Mention(None, core, invalid=say("no_such_name", kind=what.replace("_", " "), name=core[:80]))
+    return as_unknown(core, core, slot)
+
+
+def as_unknown(name: str, text: str, slot: SlotSpec) -> Mention:
+    """Return an invalid value for a name that the slot's entity doesn't contain. `text`: the user's words."""
+    kind = (slot.entity or slot.name).replace("_", " ")
+    return Mention(None, text, invalid=say("no_such_name", kind=kind, name=name[:_LONGEST_NAME]))
 
 
 _ASKING = word_set("who whose what what's when where why which how")
