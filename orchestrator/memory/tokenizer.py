@@ -1,4 +1,4 @@
-"""Extract search terms: case-folded, stemmed words without stop words."""
+"""Extract search terms (case-folded, stemmed words without stop words), and estimate a model's token count."""
 
 import re
 import unicodedata
@@ -54,3 +54,9 @@ def _stem(word: str) -> str:
             stem = word[: -len(ending)]
             return stem[:-1] if len(stem) > SHORTEST_STEM and stem[-1] == stem[-2] else stem
     return word
+
+
+def count_tokens(text: str) -> int:
+    """Estimate a model's token count: one token per four bytes, and at least one per two words."""
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+    return max((size + 3) // 4, text.count(" ") // 2)

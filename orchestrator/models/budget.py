@@ -208,12 +208,3 @@ def prompt_tokens(request: ChatRequest) -> int:
 def completion_tokens(text: str) -> int:
     """Estimate the number of tokens in an answer whose endpoint reports no usage."""
     return len(text) // CHARACTERS_PER_TOKEN + 1
-
-
-def count_tokens(text: str) -> int:
-    """Estimate the number of tokens in a text: one per four bytes, and at least one per two words.
-
-    Unlike the estimates for budgets, this is close to the usual number.
-    """
-    size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
-    return max((size + 3) // 4, text.count(" ") // 2)

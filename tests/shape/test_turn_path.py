@@ -7,7 +7,7 @@ from typing import Final
 from tests.shape.turn_path import follow_turn
 
 # Upper limits.
-FILES: Final = 81
+FILES: Final = 82
 CROSSINGS: Final = 286
 DEPTH: Final = 20
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from orchestrator.dialogue.understanding import MessageKind, Rejection, Source, Understanding
 from orchestrator.domain.configuration import Guardrails
-from orchestrator.models.budget import count_tokens
+from orchestrator.memory.tokenizer import count_tokens
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reader, Reading
 from orchestrator.nlu.readers.setup import ReaderSetup

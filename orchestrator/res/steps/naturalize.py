@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from orchestrator.context import Answer, TurnContext
 from orchestrator.memory.context_coordinator import ContextCoordinator
-from orchestrator.models.budget import count_tokens
+from orchestrator.memory.tokenizer import count_tokens
 from orchestrator.models.engineer import PromptEngineer
 from orchestrator.ports.language_model import MODEL_FAILURES
 from orchestrator.res.languages import LANGUAGES

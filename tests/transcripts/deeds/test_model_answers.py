@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.models.budget import count_tokens
+from orchestrator.memory.tokenizer import count_tokens
 from parley.simulator import Conversation
 from parley.testing.scripted_model import Answer, Rule, ScriptedModel
 from tests.cases import for_each

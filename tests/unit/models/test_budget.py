@@ -15,7 +15,6 @@ from orchestrator.models.budget import (
     Limit,
     Price,
     Spending,
-    count_tokens,
     worst_usage,
 )
 from orchestrator.ports.language_model import CallMetadata, ChatMessage, ChatRequest, ChatRole, Usage
@@ -191,7 +190,3 @@ async def test_a_tenant_at_its_limit_leaves_the_others_alone():
         await budgets.reserve(make_request(), PRICE, Spending(), ONE, one)
 
         assert caught.value.scope == scope
-
-
-def test_tokens_are_counted_by_bytes() -> None:
-    assert [count_tokens(text) for text in ("", "a", "four" * 50, "語" * 100)] == [0, 1, 50, 75]
