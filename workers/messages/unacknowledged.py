@@ -22,6 +22,8 @@ CONSUMERS: Final = "parley:consumers"
 BOOK: Final = "unacked:"
 KEEP_EVERY_S: Final = 0.3
 SILENT_FOR_MS: Final = 1200
+SELDOM_AFTER_MS: Final = 10_000
+"""Silence after which a dead consumer is only examined once in this time, in milliseconds."""
 FORGOTTEN_AFTER_MS: Final = 600_000
 WITH_PRIORITY: Final = tuple(f"{SUBMISSIONS}\x06\x16{step}" for step in (3, 6, 9))
 """Lists of prioritized submissions. Only the list without a priority is consumed atomically."""
@@ -68,7 +70,7 @@ class UnacknowledgedMessages:
         with translated():
             silent = await self._keep(
                 keys=[CONSUMERS, SUBMISSIONS, *WITH_PRIORITY],
-                args=[self._consumer, SILENT_FOR_MS, FORGOTTEN_AFTER_MS],
+                args=[self._consumer, SILENT_FOR_MS, FORGOTTEN_AFTER_MS, SELDOM_AFTER_MS],
             )
             for name in silent:
                 await self._give_back(name.decode())

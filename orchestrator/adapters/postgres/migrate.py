@@ -17,8 +17,8 @@ _LOCK = 0x5041524C4D494752
 _GUARD: Final = "SELECT parley_guard_all()"
 """Statement that applies row-level policies to all tables, including new tables (RT-22)."""
 # A new transaction ID has the same requirements as a write: a primary server and room for a lock.
-_CAN_WRITE: Final = """SELECT CASE WHEN current_setting('transaction_read_only') = 'off'
-THEN pg_current_xact_id() IS NOT NULL END"""
+_PING: Final = """SELECT version_num,
+CASE WHEN current_setting('transaction_read_only') = 'off' THEN pg_current_xact_id() END FROM alembic_version"""
 _REVISIONS: Final = """CREATE TABLE alembic_version (
     version_num varchar(32) NOT NULL CONSTRAINT alembic_version_pkc PRIMARY KEY
 )"""
@@ -55,13 +55,13 @@ def check_schema(database_url: str) -> None:
 
 async def ping_schema(database: Database) -> None:
     """Raise Unavailable if the schema is missing or too old, or the database rejects writes. For probes."""
-    if await database.fetch_one(_CAN_WRITE, {}) != (True,):
-        raise Unavailable("The database is read-only: the server is a replica, or writes are disabled.")
-    there = await database.fetch_one("SELECT to_regclass('alembic_version') IS NOT NULL", {})
-    found = (
-        await database.fetch_one("SELECT version_num FROM alembic_version", {}) if there == (True,) else None
-    )
+    try:
+        found = await database.fetch_one(_PING, {})
+    except psycopg.errors.UndefinedTable:
+        found = None
     _require(None if found is None else found[0])
+    if found is not None and found[1] is None:
+        raise Unavailable("The database is read-only: the server is a replica, or writes are disabled.")
 
 
 def _require(found: str | None) -> None:

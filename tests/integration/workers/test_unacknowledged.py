@@ -12,7 +12,9 @@ from redis.asyncio import Redis
 
 from orchestrator.adapters.redis.address import for_celery
 from orchestrator.adapters.redis.client import connect
+from workers.messages import unacknowledged
 from workers.messages.unacknowledged import (
+    CONSUMERS,
     SILENT_FOR_MS,
     UnacknowledgedMessages,
     book_options,
@@ -58,5 +60,30 @@ async def test_a_silent_consumers_messages_are_put_back(
     assert await redis.hlen(f"unacked:{name}") == 0  # pyright: ignore[reportGeneralTypeIssues]
     await survivor.keep()
     assert len(await _read(redis)) == 1
+    await redis.delete(QUEUE)
+    await redis.aclose()
+
+
+async def test_a_long_silent_consumer_is_seldom_examined(
+    redis_url: str, taker: tuple[str, Connection], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, connection = taker
+    redis = connect(redis_url)
+    survivor = UnacknowledgedMessages(redis, name_consumer())
+    monkeypatch.setattr(unacknowledged, "FORGOTTEN_AFTER_MS", 10**13)
+    monkeypatch.setattr(unacknowledged, "SELDOM_AFTER_MS", 10**9)  # eleven days
+    await redis.zadd(CONSUMERS, {name: 1})
+    await survivor.keep()
+    queue = connection.SimpleQueue(QUEUE)
+    queue.put(MESSAGE)
+    queue.get(timeout=5)
+
+    await survivor.keep()
+    assert await _read(redis) == []
+    monkeypatch.setattr(unacknowledged, "SELDOM_AFTER_MS", 1)
+    await asyncio.sleep(0.005)
+    await survivor.keep()
+
+    assert await _read(redis) == [MESSAGE]
     await redis.delete(QUEUE)
     await redis.aclose()
