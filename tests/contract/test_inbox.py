@@ -90,7 +90,7 @@ async def test_an_unfinished_turn_does_not_keep_a_later_one_from_naming_a_place(
         assert (kept.timezone, kept.locale) == (found.timezone, found.locale) == ("Asia/Tokyo", "ja-JP")
 
 
-async def test_unknown_and_foreign_sessions_are_not_found(ports: Ports, tenant: TenantId) -> None:
+async def test_unknown_and_foreign_sessions_and_turns_are_not_found(ports: Ports, tenant: TenantId) -> None:
     """RT-22"""
     session = await _session(ports, tenant)
     with pytest.raises(NotFound):
@@ -99,6 +99,9 @@ async def test_unknown_and_foreign_sessions_are_not_found(ports: Ports, tenant: 
         await ports.inbox.submit(submission(TenantId("other"), session))
     with pytest.raises(NotFound):
         await ports.inbox.turn(tenant, TurnId("turn_none"))
+    turn_id = (await ports.inbox.submit(submission(tenant, session))).turn_id
+    with pytest.raises(NotFound):
+        await ports.inbox.turn(TenantId("other"), turn_id)
 
 
 async def test_a_session_that_is_made_on_request_keeps_its_rule(ports: Ports, tenant: TenantId) -> None:

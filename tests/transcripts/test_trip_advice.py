@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from parley.testing.scripted_model import Computed, Reply, Request, ToolUse
-from tests.trained import converse
 from tests.transcripts.skills.skilled import answer, talk
 
 ASK = "advise me on a trip from Oslo to Madrid around Friday 27 November"
@@ -85,16 +84,3 @@ async def test_hidden_values_are_not_shown_to_the_model() -> None:
         assert "flight_id" not in t.told()
         assert "fares" not in t.told()
         assert turn["completed"] == ["trip_advice"]
-
-
-async def test_advice_without_a_model_says_what_it_cannot_do() -> None:
-    """PX-7."""
-    conversation = converse("travel")
-
-    turn = await conversation.say(ASK)
-
-    assert "“Advise on a trip” needs a language model" in turn["reply"]
-    assert turn["tools"] == []
-    assert (await conversation.say("which flights are there from Oslo to Madrid tomorrow"))["completed"] == [
-        "search_flights"
-    ]

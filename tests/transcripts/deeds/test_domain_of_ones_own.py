@@ -5,16 +5,11 @@ A library, judged by its stored loans and replies, and never by states.
 
 from __future__ import annotations
 
-from typing import Any
-
 from orchestrator.types import DEFAULT_TENANT
 from parley.simulator import Conversation
 from tests.cases import for_each
 from tests.trained import converse
-from tests.transcripts.test_misled_by_a_model import as_task, misled
 from tests.unit.agent.test_days_in_order import LOAN
-
-OFFERED = {"title": "Emma", "pickup_date": "2026-12-01", "return_date": "2026-12-05"}
 
 
 async def loans(talk: Conversation) -> list[tuple[str, str, str, str]]:
@@ -79,23 +74,3 @@ async def test_what_was_done_is_told_with_what_it_gave() -> None:
     done = (await talk.say("yes"))["reply"]
     records = await talk.simulator.records[DEFAULT_TENANT].find("loans", {})
     assert done == f"Done: borrow book. The loan code is {records[0]['loan_code']}."
-
-
-@for_each(
-    ("words", "meant"),
-    [
-        ("until 28 november", {"kind": "correction", "slots": {"return_date": "2026-11-28"}}),
-        ("is it a long book", {"kind": "confirmation"}),
-        ("at the harbour branch", {"kind": "confirmation"}),
-        ("let me think about it", {"kind": "confirmation"}),
-        ("stop", {"kind": "confirmation"}),
-        ("Orlando instead", {"kind": "confirmation"}),
-    ],
-)
-async def test_what_a_model_takes_for_a_yes_lends_nothing(words: str, meant: dict[str, Any]) -> None:
-    """PX-18, IR-4."""
-    async with misled({LOAN: as_task("borrow_book", **OFFERED), words: meant}, "library") as talk:
-        await talk.say(LOAN)
-        turn = await talk.say(words)
-        assert "L" not in {word[:1] for word in turn["reply"].split() if word[1:5].isdigit()}
-        assert await loans(talk) == []

@@ -10,7 +10,7 @@ from orchestrator.types import DEFAULT_TENANT
 from parley.testing.scripted_model import Answer, Reply, Request, ToolUse
 from tests.cases import for_each
 from tests.trained import converse, trained
-from tests.transcripts.skills.skilled import QUERY, SKILL, answer, call, talk
+from tests.transcripts.skills.skilled import QUERY, answer, call, talk
 
 # The loop and its end.
 
@@ -120,14 +120,6 @@ async def test_a_skill_that_takes_too_long_is_stopped() -> None:
 # Mode.
 
 
-async def test_auto_is_direct_where_slots_map_and_a_skill_elsewhere() -> None:
-    """PX-7."""
-    async with talk(answer(answer="by a model")) as t:
-        await t.say("list the parts")
-        assert t.model.requests == []
-        assert (await t.say("ask the data"))["reply"] == "Answer: by a model"
-
-
 async def test_a_flow_that_needs_a_model_says_so_without_one() -> None:
     """PX-7, PX-5."""
     conversation = converse("lab")
@@ -156,14 +148,6 @@ async def test_an_order_waits_for_a_yes_and_is_made_once() -> None:
         assert turn["reply"] == "Ordered: O-lens-1."  # the tool's text, not the model's
         assert t.asked[2].data["done"][0]["result"]["data"] == {"order_id": "O-lens-1"}
         assert "already made and is not repeated" in t.told()
-
-
-async def test_a_no_orders_nothing() -> None:
-    """AM-3."""
-    async with talk(call("part_order", name="lens"), answer(order_id="x")) as t:
-        await t.say("order a part")
-        await t.say("no")
-        assert t.lab.orders == []
 
 
 async def test_what_was_not_done_cannot_be_reported_as_done() -> None:
@@ -294,7 +278,3 @@ async def test_a_tool_that_gives_too_much_is_cut_for_the_model() -> None:
 
 async def _many_parts() -> dict[str, Any]:
     return {"parts": [{"name": f"part {number}", "note": "x" * 40} for number in range(1000)]}
-
-
-def test_the_prompt_of_a_skill_is_the_only_one_it_uses() -> None:
-    assert SKILL == "pex_skill"

@@ -5,32 +5,7 @@ from __future__ import annotations
 import pytest
 
 from parley.testing.scripted_model import Answer, Fail, Reply
-from tests.cases import for_each
 from tests.transcripts.skills.skilled import DRAFT, QUERY, REVISED, answer, call, judge, judged, talk
-
-
-@for_each(
-    ("sql", "category"),
-    [
-        ("DROP TABLE parts", "not_read_only"),
-        ("SELECT 1; SELECT 2", "not_one_statement"),
-        ("SELECT * FROM read_csv('/etc/passwd')", "forbidden_"),
-        ("SELECT colour FROM parts", "unknown_entity"),
-        ("SELECT * FROM partz", "unknown_entity"),
-        ("ATTACH 'x.db'", "forbidden_statement"),
-    ],
-)
-async def test_sql_that_is_rejected_reaches_no_tool_and_comes_back_as_a_reason(
-    sql: str, category: str
-) -> None:
-    """PX-10: with its category; only registered tables and columns can be used."""
-    async with talk(call("data_query", sql=sql), call("data_query", sql=QUERY), answer(answer="it")) as t:
-        turn = await t.say("ask the data")
-
-        assert turn["reply"] == "Answer: it"
-        assert category in t.told(1)
-        assert len(t.lab.queries) == 1
-        assert any(check == "guardrail" and why.startswith(category) for check, why in t.failed_checks)
 
 
 async def test_a_tool_gets_the_code_that_was_judged_and_not_what_was_written() -> None:
@@ -42,29 +17,7 @@ async def test_a_tool_gets_the_code_that_was_judged_and_not_what_was_written() -
         assert t.lab.queries == [QUERY]
 
 
-TOTAL = "def total(numbers):\n    return sum(numbers)\n"
-READS_A_FILE = "def total(numbers):\n    return open('/etc/passwd').read()\n"
-IMPORTS = "import os\n\ndef total(numbers):\n    return os.getpid()\n"
 NEVER_ENDS = "def total(numbers):\n    while True:\n        pass\n"
-
-
-async def test_python_of_a_model_runs_in_the_sandbox() -> None:
-    """PX-10."""
-    async with talk(call("number_compute", code=TOTAL, numbers=[1, 2, 39]), answer(value=42)) as t:
-        assert (await t.say("compute a number"))["reply"] == "The number is 42."
-        assert '"value":42' in t.told()
-
-
-@pytest.mark.parametrize(
-    ("code", "category"),
-    [(READS_A_FILE, "forbidden_name"), (IMPORTS, "forbidden_import"), ("x = 1", "not_one")],
-)
-async def test_python_that_is_rejected_comes_back_as_a_reason(code: str, category: str) -> None:
-    """PX-10."""
-    wrong, right = (call("number_compute", code=one, numbers=[1]) for one in (code, TOTAL))
-    async with talk(wrong, right, answer(value=1)) as t:
-        assert (await t.say("compute a number"))["reply"] == "The number is 1."
-        assert category in t.told(1)
 
 
 async def test_python_that_never_ends_is_stopped_by_the_sandbox() -> None:

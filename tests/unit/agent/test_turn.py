@@ -11,7 +11,6 @@ from orchestrator.agent import agent as agent_module
 from orchestrator.agent.messages import MESSAGES
 from orchestrator.dialogue.understanding import MessageKind
 from orchestrator.errors import DeadlineExceeded, LaneLost, TurnCancelled
-from orchestrator.types import DEFAULT_TENANT, Epoch
 from parley.simulator import Conversation
 from tests.trained import converse
 
@@ -62,19 +61,6 @@ async def test_an_unexpected_error_leaves_the_state_as_it_was(
     assert after["ambiguity"] == before["ambiguity"]
     assert [message["text"] for message in after["messages"][-2:]] == ["for printer one", turn["reply"]]
     assert any("the secret is 42" in signal.payload.get("why", "") for signal in talk.simulator.signals)
-
-
-async def test_after_an_error_the_conversation_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """AG-4"""
-    talk = converse("desk")
-    await talk.say("order toner")
-    with monkeypatch.context() as broken:
-        break_at("carry_out", RuntimeError("boom"), broken)
-        await talk.say("for printer one")
-
-    turn = await talk.say("printer two")
-
-    assert turn["ambiguity"]["level"] == "confirmation"
 
 
 @pytest.mark.parametrize("error", [RuntimeError("boom"), DeadlineExceeded("Late."), TurnCancelled("Stop.")])
@@ -159,18 +145,3 @@ async def test_events_tell_the_turn_in_order() -> None:
         "started", "flow_pushed", "tool_started", "tool_finished", "answer",
         "started", "tool_started", "tool_finished", "flow_popped", "block", "answer",
     ]  # fmt: skip
-
-
-async def test_states_can_be_rebuilt() -> None:
-    """ST-2: every epoch's state, from a snapshot and diffs."""
-    from tests.contract.in_memory.sessions import MemorySessions  # noqa: PLC0415
-
-    talk = converse("desk")
-    states = []
-    for text in ("order toner", "printer two", "yes", "check the queue"):
-        await talk.say(text)
-        states.append(state_of(talk))
-
-    sessions = MemorySessions(talk.simulator.store)
-    for epoch, state in enumerate(states, start=1):
-        assert await sessions.state_at(DEFAULT_TENANT, talk.session_id, Epoch(epoch)) == state

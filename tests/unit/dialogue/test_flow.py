@@ -8,10 +8,9 @@ from collections.abc import Sequence
 import pytest
 
 from orchestrator.dialogue.base_flow import BaseFlow, Labels, ProblemKind
-from orchestrator.dialogue.flow import PARENTS, RETIRED, ConverseFlow, PlanFlow, load_flow, make_flow_class
+from orchestrator.dialogue.flow import PARENTS, RETIRED, ConverseFlow, load_flow, make_flow_class
 from orchestrator.dialogue.lifecycle import COMPLETED, INTERRUPTED
 from orchestrator.dialogue.progress import Candidate, Consent, Grant, Progress
-from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.specification import Family, Priority, SlotSpec
 from orchestrator.dialogue.understanding import Mention
@@ -210,19 +209,6 @@ def test_fs2_a_flow_comes_back_from_json() -> None:
     for name in vars(flow):
         if name not in {"notes", "outputs"}:
             assert getattr(again, name) == getattr(flow, name), name
-
-
-def test_fs2_a_plan_comes_back_with_its_steps() -> None:
-    plan = PLAN_TRIP(5.0)
-    assert isinstance(plan, PlanFlow)
-    assert plan.needs_to_think()
-    plan.steps = [PlanStep(FlowId("flow_2"), Dact("chat"))]
-    plan.revision = 3
-    again = load_flow(plan.serialize(), FLOW_TYPES)
-    assert again.serialize() == plan.serialize()
-    assert isinstance(again, PlanFlow)
-    assert again.steps == plan.steps
-    assert not again.needs_to_think()
 
 
 @pytest.mark.parametrize("cls", [BOOK_FLIGHT, PLAN_TRIP])

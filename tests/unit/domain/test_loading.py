@@ -36,11 +36,6 @@ def test_the_example_of_the_interfaces_loads_as_it_stands(tmp_path: Path) -> Non
     assert list(loaded.services) == ["Flights"]
 
 
-def test_an_ontology_alone_is_a_domain(tmp_path: Path) -> None:
-    (tmp_path / "ontology.yaml").write_text('flows: {talk: {dax: "001", intent: Converse}}')
-    assert list(load_domain(tmp_path).domain.flows) == ["talk"]
-
-
 def test_a_domain_names_its_intents(tmp_path: Path) -> None:
     ontology = "intents: {Transform: Book}\n" + edit(ONTOLOGY, ("intent: Transform", "intent: Book"))
     spec = (

@@ -22,7 +22,7 @@ from orchestrator.nlu.system1 import System1
 from orchestrator.nlu.system1 import linear as trained
 from orchestrator.nlu.system1.linear import LinearModel, key_of, pack, train_once
 from orchestrator.nlu.system1.training.learning import fit
-from tests.unit.nlu.flights import AIRPORTS, ANSWERS, CHECK, FLOWS, SEARCH, nothing_open, system1
+from tests.unit.nlu.flights import AIRPORTS, ANSWERS, CHECK, SEARCH
 
 ROWS = [{"w:go": 1.0, "b:go on": 0.5}, {"w:stop": 1.0}, {"w:go": 0.7}, {"w:stop": 0.9, "w:now": 0.2}]
 LABELS = ["go", "stop", "go", "stop"]
@@ -71,11 +71,6 @@ def test_what_was_kept_is_what_training_gives_to_the_last_bit() -> None:
     assert first is not second
     assert same(first, learn())
     assert same(second, first)
-
-
-def test_what_was_kept_is_not_trained_again() -> None:
-    marked = replace(learn(), sharpness=123.0)
-    assert train_once(Kept({KEY: pack(marked, KEY)}), KEY, learn).sharpness == 123.0
 
 
 def test_a_model_without_rows_is_kept_too() -> None:
@@ -179,14 +174,6 @@ def test_a_spoilt_or_foreign_file_is_told_and_trained_anew(spoil: Callable[[byte
     assert [entry["event"] for entry in logs] == ["A stored model is unusable; retraining it."]
     assert same(train_once(kept, KEY, learn), model)
     assert kept[KEY] != spoil(content)
-
-
-def test_a_domain_understands_the_same_from_what_was_kept() -> None:
-    kept = Kept()
-    _, taken = (System1.train(FLOWS, {"airport": AIRPORTS}, ANSWERS, kept=kept) for _ in range(2))
-    assert len(kept) == 1
-    for text in ("please book two seats to Madrid", "from Oslo", "cancel AB12CD", "hello"):
-        assert taken.think(text, nothing_open()) == system1().think(text, nothing_open())
 
 
 def test_a_process_that_takes_over_does_not_even_load_what_trains(tmp_path: Path) -> None:

@@ -98,11 +98,6 @@ def test_a_summary_in_the_list_is_how_the_commands_own_help_begins(name: str) ->
     assert help_of_its_own.startswith(COMMANDS[name][1])
 
 
-def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["--version"]) == 0
-    assert capsys.readouterr().out.startswith("parley 0.")
-
-
 def test_a_shell_completes_commands_and_options() -> None:
     asked = {"_PARLEY_COMPLETE": "complete_bash", "COMP_WORDS": "parley runs watch --j", "COMP_CWORD": "3"}
     done = subprocess.run(

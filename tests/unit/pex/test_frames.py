@@ -7,13 +7,11 @@ from typing import Any
 
 from orchestrator.dialogue.records import Frame
 from orchestrator.models.engineer import PromptEngineer
-from orchestrator.pex.execution import Completed, Execution, Failed
+from orchestrator.pex.execution import Failed
 from orchestrator.pex.frames import find_fault, repair
-from orchestrator.pex.policy import BasePolicy
 from orchestrator.types import JsonObject
 from tests.configuration import default_config
-from tests.unit.pex.setting import Setting, Things, make_setting
-from tests.wording import english
+from tests.unit.pex.setting import Setting, make_setting
 
 ROWS = [{"seen": "a hat"}, {"seen": "a cat"}]
 
@@ -49,23 +47,6 @@ async def test_a_sound_frame_is_left_alone() -> None:
 
     assert await repair(setting.run, None) is None
     assert frame == Frame("frame_1", setting.run.flow.flow_id, ROWS, display_type="table")
-
-
-async def test_lost_data_are_taken_from_the_tools() -> None:
-    setting = make_setting()
-    frame = framed(setting, None, display_type="table")
-
-    assert await repair(setting.run, None) is None
-    assert frame.data == ROWS
-
-
-async def test_a_chart_that_cannot_be_drawn_becomes_a_table_that_says_so() -> None:
-    setting = make_setting()
-    frame = framed(setting, {"mark": "pie"}, display_type="chart", error="There is no axis.")
-
-    assert await repair(setting.run, None) is None
-    assert (frame.display_type, frame.data, frame.error) == ("table", ROWS, None)
-    assert "There is no axis." in english(frame.warning)
 
 
 async def test_an_unknown_display_type_becomes_a_plain_one() -> None:
@@ -135,19 +116,3 @@ async def test_attempts_are_bounded_and_a_frame_that_stays_broken_is_a_failure()
     assert isinstance(failed, Failed)
     assert len(author.asked) <= 4
     assert setting.run.flow.flow_id not in setting.context.changes.frames
-
-
-async def test_a_policy_that_makes_a_broken_frame_still_completes() -> None:
-    """The repair happens between the results and the end of the flow."""
-
-    class Drawing(BasePolicy):
-        def frame(self, run: Execution) -> Frame:
-            return Frame("frame_1", run.flow.flow_id, None, display_type="chart", error="no axis")
-
-    setting = make_setting(things=Things({"seen": "a hat"}))
-
-    assert await Drawing(setting.run.flow.spec).execute(setting.run) == Completed()
-    frame = setting.context.changes.frames[setting.run.flow.flow_id]
-    assert find_fault(frame) is None
-    assert frame.warning
-    assert setting.failed_checks == []

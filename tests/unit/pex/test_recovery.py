@@ -8,10 +8,8 @@ from dataclasses import replace
 from orchestrator.dialogue.records import Frame
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.errors import FailureCategory
-from orchestrator.pex.execution import Completed, Execution, Failed, Recover, Recovery
-from orchestrator.pex.policy import BasePolicy
+from orchestrator.pex.execution import Completed, Failed, Recover, Recovery
 from orchestrator.pex.steps.recover import recover
-from orchestrator.types import Dact
 from tests.unit.pex.setting import LOOK, SPEC, Setting, make_setting
 
 UNCERTAIN = Failed(FailureCategory.VALIDATION_ERROR, "Which year?", uncertain=True)
@@ -21,28 +19,6 @@ async def climb(setting: Setting, failure: Failed, times: int) -> list[Recovery]
     """Return the rungs chosen when the same failure repeats in one turn."""
     endings = [await recover(setting.policy, setting.run, failure) for _ in range(times)]
     return [ending.recovery for ending in endings if isinstance(ending, Recover)]
-
-
-async def test_a_hard_coded_fallback_bypasses_the_ladder() -> None:
-    """Even a temporary failure is not retried if the policy has a fallback."""
-
-    class Redirecting(BasePolicy):
-        def fallback(self, run: Execution, failure: Failed) -> Dact | None:
-            return Dact("insert_thing")
-
-    setting = make_setting()
-    failure = Failed(FailureCategory.SERVER_ERROR, "It is down.", retryable=True)
-
-    ending = await recover(Redirecting(SPEC), setting.run, failure)
-
-    assert ending == Recover(Recovery.FALLBACK, failure, Dact("insert_thing"))
-    assert setting.context.changes.climbed == set()
-
-
-async def test_a_failed_check_is_no_business_of_the_ladder() -> None:
-    failure = Failed(FailureCategory.SERVER_ERROR, "Not now.", check="time_outs")
-    setting = make_setting()
-    assert await recover(setting.policy, setting.run, failure) is failure
 
 
 async def test_recovery_leaves_the_previous_frame_as_it_is() -> None:

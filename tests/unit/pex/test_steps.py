@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from orchestrator.dialogue.consent import agree
 from orchestrator.dialogue.lifecycle import FlowState
 from orchestrator.dialogue.questions import TryAgain
 from orchestrator.dialogue.specification import Family, ToolUse
 from orchestrator.pex.execution import (
-    ENDINGS,
     Completed,
-    Failed,
-    GaveUp,
     NeedsInput,
-    Parked,
-    Partial,
-    Recover,
-    Stacked,
 )
 from orchestrator.pex.steps import STEPS
 from orchestrator.tools.toolbox import Toolbox
@@ -58,10 +49,6 @@ async def test_the_steps_are_taken_in_their_order_and_each_is_the_policys_own() 
     ]
 
 
-def test_the_endings_are_a_closed_set() -> None:
-    assert set(ENDINGS) == {Completed, Partial, NeedsInput, Parked, Stacked, GaveUp, Failed, Recover}
-
-
 async def test_a_task_without_a_frame_leaves_notes() -> None:
     """PX-12, PX-14: its findings and memories."""
     setting = make_setting(replace(SPEC, family=Family.CONVERSE))
@@ -87,32 +74,6 @@ async def test_a_completed_task_has_its_frame_state_flags_and_reflections() -> N
     notes = [note.text for note in await setting.context.recall.notes.read(10)]
     assert 3 <= len(notes) <= 5
     assert not any(note.startswith(("{", "[")) for note in notes)
-
-
-async def test_a_missing_slot_is_asked_for_before_any_tool_runs() -> None:
-    """PX-4"""
-    setting = make_setting(slots={})
-
-    assert await setting.policy.execute(setting.run) == NeedsInput()
-    assert setting.things.calls == []
-    question = setting.context.state.ambiguity.current
-    assert question is not None
-    assert question.slot == "place"
-
-
-@pytest.mark.parametrize("confirmed", [False, True])
-async def test_a_call_with_effect_waits_for_its_yes(confirmed: bool) -> None:
-    """AM-3"""
-    setting = make_setting(replace(SPEC, tools=(ToolUse(TAKE.tool_id),), confirm=True))
-    assert await setting.policy.execute(setting.run) == NeedsInput()
-    if confirmed:
-        assert agree(setting.context.state, setting.run.flow)
-        setting.context.state.ambiguity.resolve()
-
-    ending = await setting.policy.execute(setting.run)
-
-    assert ending == (Completed() if confirmed else NeedsInput())
-    assert setting.things.calls == (["attic"] if confirmed else [])
 
 
 async def test_a_yes_given_before_does_not_answer_a_question_that_is_open_now() -> None:

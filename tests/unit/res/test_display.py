@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
 from orchestrator.adapters.domains.folder import LoadedDomain
 from orchestrator.dialogue.records import Frame
 from orchestrator.domain.services import ServiceContext
@@ -130,13 +128,6 @@ async def test_the_turn_object_holds_the_seven_parts_of_the_payload() -> None:
     assert turn["text"] == "list the salaries"
     assert turn["code_snippet"] == {"language": "sql", "code": "SELECT 1"}
     assert turn["properties"]["templates"]
-
-
-async def test_analytics_draws_what_vega_lite_takes() -> None:
-    turn = await converse("analytics").say("draw a bar chart of average horsepower by origin in cars")
-
-    assert turn["frame"]["block"]["type"] == "chart"
-    assert list(validator().iter_errors(orjson.loads(orjson.dumps(turn["frame"]["data"])))) == []
 
 
 async def test_all_frames_of_a_turn_are_delivered_in_their_order() -> None:

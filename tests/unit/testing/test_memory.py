@@ -5,15 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any, NoReturn
 
-import pytest
-
-from orchestrator.errors import NotFound
 from orchestrator.turns.event import Event
-from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId
-from parley.testing.inbox import MemoryInbox
+from orchestrator.types import SessionId
 from parley.testing.live import MemoryLiveEvents, MemoryWakeup
-from parley.testing.store import MemoryStore
-from tests.contract.factories import opening
 from tests.trained import simulate
 
 ONE, TWO = SessionId("one"), SessionId("two")
@@ -72,13 +66,3 @@ async def test_a_turn_looks_at_no_other_session() -> None:
     assert (await talk.say("no"))["status"] == "done"
     assert (await talk.say("order toner for printer two"))["status"] == "done"
     assert (await talk.say("yes"))["completed"] == ["order_toner"]
-
-
-async def test_a_turn_is_found_by_its_tenant_alone() -> None:
-    """RT-22"""
-    inbox = MemoryInbox(MemoryStore())
-    receipt = await inbox.submit(opening(ONE))
-
-    assert (await inbox.turn(DEFAULT_TENANT, receipt.turn_id)).seq == 1
-    with pytest.raises(NotFound):
-        await inbox.turn(TenantId("another"), receipt.turn_id)

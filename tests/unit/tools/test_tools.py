@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 
 import pytest
 
-from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.specification import ToolUse
 from orchestrator.errors import ConfigurationError, FailureCategory, LaneLost, ToolFailure
 from orchestrator.pex.execution import Completed, NeedsInput
@@ -84,62 +82,12 @@ async def test_a_mistake_is_not_tried_again() -> None:
     assert len(setting.things.calls) == 1
 
 
-class Deaf(Things):
-    """A tool that ignores its cancellation until it is released."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.released = asyncio.Event()
-
-    async def look(self, *, place: str) -> dict[str, str]:
-        self.calls.append(place)
-        while not self.released.is_set():
-            try:
-                await self.released.wait()
-            except asyncio.CancelledError:
-                continue
-        return {"seen": "nothing"}
-
-
-async def test_a_time_out_really_stops_waiting() -> None:
-    """PX-9"""
-    deaf = Deaf()
-    setting = make_setting(tools=(replace(LOOK, timeout_ms=20, max_retries=0),), things=deaf)
-
-    result = await call(setting, "thing_look", place="attic")
-    deaf.released.set()
-
-    assert isinstance(result, ToolError)
-    assert result.category is FailureCategory.TIMEOUT
-
-
-class Plain(Things):
-    def look(self, *, place: str) -> dict[str, str]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return {"seen": f"a hat in the {place}"}
-
-
-async def test_a_plain_method_runs_in_a_thread() -> None:
-    setting = make_setting(things=Plain())
-
-    assert await call(setting, "thing_look", place="attic") == ToolData({"seen": "a hat in the attic"})
-
-
 async def test_a_break_in_the_middle_of_an_effect_is_an_unknown_outcome() -> None:
     """RT-9"""
     setting = make_setting(things=Things(RuntimeError("boom")))
 
     assert isinstance(await call(setting, "thing_take", place="attic"), UnknownOutcome)
     assert setting.context.log.tools[-1].status == "unknown"
-
-
-async def test_an_unknown_outcome_is_put_to_the_user_and_not_repeated() -> None:
-    """RT-9, AM-3"""
-    journal = Journal(begun={"tool:thing_take:1"})
-    setting = make_setting(replace(SPEC, tools=(ToolUse(TAKE.tool_id),)), journal=journal)
-
-    assert await setting.policy.execute(setting.run) == NeedsInput()
-    assert setting.things.calls == []
-    assert [part.kind for part in setting.context.changes.messages] == [NoticeKind.UNKNOWN_OUTCOME]
 
 
 @pytest.mark.parametrize(

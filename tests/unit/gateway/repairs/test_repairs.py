@@ -14,14 +14,12 @@ from orchestrator.errors import InvalidInput
 from orchestrator.turns.repair import Drop, Mark
 from orchestrator.types import SessionId
 from parley.commands.gateway.repair import FORMS, read_change
-from parley_client.methods import Methods
 from tests.cases import for_each
 from tests.unit.gateway.repairs import broken_sessions
 from tests.unit.gateway.repairs.broken_sessions import (
     TO_MADRID,
     WHY,
     Site,
-    Ticket,
     break_one,
     lost_lease,
     quarantined,
@@ -318,8 +316,3 @@ def test_the_command_has_words_for_every_repair() -> None:
     for wrong in (["drop"], ["repaint"], ["drop", "f", "s"]):
         with pytest.raises(InvalidInput):
             read_change(wrong)
-
-
-def test_the_clients_have_methods_for_it() -> None:
-    assert {"repairs", "preview_repairs", "repair"} <= set(dir(Methods))
-    assert Ticket(SESSION, "none").wants == []
