@@ -30,3 +30,11 @@ def simulate(name: str, **options: Any) -> Simulator:
 
 def converse(name: str, **options: Any) -> Conversation:
     return simulate(name, **options).converse()
+
+
+async def converse_after(name: str, *said: str, **options: Any) -> Conversation:
+    """Start a conversation with a trained domain, and send these messages."""
+    talk = converse(name, **options)
+    for text in said:
+        await talk.say(text)
+    return talk

@@ -12,7 +12,7 @@ import pytest
 from orchestrator.types import DEFAULT_TENANT
 from parley.simulator import Conversation
 from tests.cases import for_each
-from tests.trained import converse
+from tests.trained import converse, converse_after
 
 OFFER = "book a flight from oslo to rome on 3 december"
 TRIP = "plan a trip to {} from oslo leaving 1 december and coming back on 5 december"
@@ -20,6 +20,10 @@ TRIP = "plan a trip to {} from oslo leaving 1 december and coming back on 5 dece
 
 def begin(**more: Any) -> Conversation:
     return converse("travel", **more)
+
+
+async def after(*said: str, **more: Any) -> Conversation:
+    return await converse_after("travel", *said, **more)
 
 
 async def booked(talk: Conversation) -> list[tuple[str, str]]:
@@ -53,8 +57,7 @@ async def test_a_click_on_an_older_offer_books_nothing() -> None:
     [{}, {"flow_id": "flow_made_up"}, {"candidate": "0" * 32}, {"flow_id": "flow_made_up", "candidate": ""}],
 )
 async def test_a_made_up_click_books_nothing(payload: dict[str, Any]) -> None:
-    talk = begin()
-    await talk.say(OFFER)
+    talk = await after(OFFER)
 
     turn = await talk.act("confirm", payload)
 
@@ -76,9 +79,7 @@ async def test_a_click_about_a_task_that_is_over_changes_nothing(name: str) -> N
 
 @for_each("words", ["yes", "yes please, book it", "sure, go ahead", "book it", "ok 👍🏽"])
 async def test_a_plain_yes_books(words: str) -> None:
-    talk = begin()
-    await talk.say(OFFER)
-    await talk.say(words)
+    talk = await after(OFFER, words)
     assert await booked(talk) == [("OSL", "FCO")]
 
 
@@ -107,9 +108,7 @@ async def test_a_plan_leaves_a_waiting_task_with_other_values_alone() -> None:
 @pytest.mark.parametrize("words", ["sorry I meant Paris not Rome", TRIP.format("paris")])
 async def test_after_a_step_was_booked_a_correction_asks_and_undoes(words: str) -> None:
     """PL-7, RT-12: keep, undo and redo, or stop; nothing changes before."""
-    talk = begin()
-    await talk.say(TRIP.format("rome"))
-    await talk.say("yes")
+    talk = await after(TRIP.format("rome"), "yes")
 
     asked = await talk.say(words)
 
@@ -131,9 +130,7 @@ async def test_a_value_that_the_plan_gets_late_asks_about_what_was_done_without_
     answer: str, passengers: list[int]
 ) -> None:
     """PL-7, RT-12: the value was unknown when the outbound flight was booked."""
-    talk = begin()
-    await talk.say(TRIP.format("rome"))
-    await talk.say("yes")
+    talk = await after(TRIP.format("rome"), "yes")
 
     asked = await talk.say("plan a trip for two people")
 
@@ -151,9 +148,7 @@ async def test_a_booking_that_a_rule_of_the_plan_no_longer_allows_is_asked_about
     answer: str, left: list[tuple[str, str]]
 ) -> None:
     """PL-7: with 200 euros, nothing would have been booked."""
-    talk = begin()
-    await talk.say(TRIP.format("rome"))
-    await talk.say("yes")
+    talk = await after(TRIP.format("rome"), "yes")
 
     asked = await talk.say("plan a trip under 200 euros")
 
@@ -167,9 +162,7 @@ async def test_a_booking_that_a_rule_of_the_plan_no_longer_allows_is_asked_about
 
 async def test_after_a_plan_has_ended_only_what_a_correction_concerns_is_done_anew() -> None:
     """PL-7, IR-4: the return flight stays booked."""
-    talk = begin()
-    for words in (TRIP.format("rome"), "yes", "yes"):
-        await talk.say(words)
+    talk = await after(TRIP.format("rome"), "yes", "yes")
 
     asked = await talk.act("change_slot", {"dact": "plan_trip", "slot": "date", "value": "2026-12-02"})
 
@@ -182,9 +175,7 @@ async def test_after_a_plan_has_ended_only_what_a_correction_concerns_is_done_an
 
 
 async def test_after_a_plan_has_ended_both_bookings_are_named() -> None:
-    talk = begin()
-    for words in (TRIP.format("rome"), "yes", "yes"):
-        await talk.say(words)
+    talk = await after(TRIP.format("rome"), "yes", "yes")
 
     asked = await talk.act("change_slot", {"dact": "plan_trip", "slot": "destination", "value": "CDG"})
 
@@ -198,9 +189,7 @@ async def test_after_a_plan_has_ended_both_bookings_are_named() -> None:
 
 async def test_a_stopped_plan_says_what_stays() -> None:
     """PL-7: the end is reported correctly."""
-    talk = begin()
-    await talk.say(TRIP.format("rome"))
-    await talk.say("yes")
+    talk = await after(TRIP.format("rome"), "yes")
 
     turn = await talk.say("stop")
 
@@ -213,9 +202,7 @@ async def test_a_stopped_plan_says_what_stays() -> None:
 
 
 async def test_a_plan_without_its_second_booking_is_done_in_part() -> None:
-    talk = begin()
-    await talk.say(TRIP.format("rome"))
-    await talk.say("yes")
+    talk = await after(TRIP.format("rome"), "yes")
 
     turn = await talk.say("skip the return")
 

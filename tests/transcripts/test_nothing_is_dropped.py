@@ -12,7 +12,7 @@ from parley.simulator import Conversation
 from tests.cases import for_each
 from tests.transcripts.corrections_beside_offers import CORRECTIONS
 from tests.transcripts.test_misled_by_a_model import as_task, misled
-from tests.transcripts.test_never_the_wrong_deed import begin, booked
+from tests.transcripts.test_never_the_wrong_deed import after, begin, booked
 
 OFFER = "book a flight from oslo to rome on 3 december for 2 people in economy"
 OFFERED = {"origin": "OSL", "destination": "FCO", "date": "2026-12-03", "cabin": "economy", "passengers": "2"}
@@ -138,9 +138,7 @@ async def test_what_a_model_drops_is_quoted(heard: dict[str, Any], words: str, w
 )
 async def test_the_same_copies_what_was_done_last(words: str) -> None:
     """IR-7: other values than the day are copied from the booked flight."""
-    talk = begin()
-    await talk.say("book a flight from oslo to paris on monday in business class for 2 people")
-    await talk.say("yes")
+    talk = await after("book a flight from oslo to paris on monday in business class for 2 people", "yes")
     offer = await talk.say(words)
     assert await booked(talk) == [("OSL", "CDG")]
     values = held(talk)
@@ -195,8 +193,7 @@ async def test_a_question_fills_no_slot(said: tuple[str, ...], asked: str, flow:
 
 @for_each("words", ["is monday possible?", "what about monday", "how about monday?"])
 async def test_a_proposal_in_a_question_is_an_answer(words: str) -> None:
-    talk = begin()
-    await talk.say("book a flight from oslo to rome")
+    talk = await after("book a flight from oslo to rome")
     turn = await talk.say(words)
     assert "Monday 23 November" in turn["reply"]
 
@@ -216,9 +213,7 @@ async def test_a_place_that_is_only_liked_is_asked_about(offered: Conversation, 
 
 @for_each("words", ["tell me that again please", "one more bag please", "show it again to me"])
 async def test_what_is_not_the_task_is_not_done_once_more(words: str) -> None:
-    talk = begin()
-    await talk.say(OFFER)
-    await talk.say("yes")
+    talk = await after(OFFER, "yes")
 
     turn = await talk.say(words)
 

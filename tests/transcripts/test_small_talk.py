@@ -6,7 +6,7 @@ import pytest
 
 from tests.cases import for_each
 from tests.trained import converse
-from tests.transcripts.test_never_the_wrong_deed import OFFER, begin, booked
+from tests.transcripts.test_never_the_wrong_deed import OFFER, after, begin, booked
 
 
 @for_each(
@@ -47,8 +47,7 @@ async def test_beside_an_offer_it_is_no_yes_and_the_offer_is_put_again(words: st
 @pytest.mark.parametrize("words", ["bye", "thanks, goodbye", "see you later"])
 async def test_a_goodbye_closes_an_offer(words: str) -> None:
     """PX-18: a later yes answers nothing."""
-    talk = begin()
-    await talk.say(OFFER)
+    talk = await after(OFFER)
 
     turn = await talk.say(words)
 

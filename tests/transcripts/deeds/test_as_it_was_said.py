@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from orchestrator.types import DEFAULT_TENANT
 from tests.cases import for_each
-from tests.transcripts.test_never_the_wrong_deed import begin
+from tests.transcripts.test_never_the_wrong_deed import after
 
 
 @for_each(
@@ -15,9 +15,7 @@ from tests.transcripts.test_never_the_wrong_deed import begin
     ],
 )
 async def test_a_trip_is_booked_there_before_it_is_booked_back(days: str, booked_days: list[str]) -> None:
-    talk = begin()
-    for words in (f"plan a trip from oslo to rome {days}", "yes", "yes"):
-        await talk.say(words)
+    talk = await after(f"plan a trip from oslo to rome {days}", "yes", "yes")
     found = await talk.simulator.records[DEFAULT_TENANT].find("bookings", {"status": "confirmed"}, limit=9)
     there, back = sorted(found, key=lambda one: one["origin"] != "OSL")
     assert [there["day"], back["day"]] == booked_days

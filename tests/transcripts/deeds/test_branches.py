@@ -6,8 +6,8 @@ from typing import Any
 
 from orchestrator.turns.effect import LedgerEntry
 from parley.simulator import Conversation
-from tests.trained import converse
-from tests.transcripts.test_never_the_wrong_deed import begin, booked, payload_of
+from tests.trained import converse_after
+from tests.transcripts.test_never_the_wrong_deed import after, begin, booked, payload_of
 
 OFFER = "book a flight from oslo to madrid tomorrow"
 
@@ -41,8 +41,7 @@ async def test_an_offer_is_made_anew_before_a_yes_counts() -> None:
 
 
 async def test_each_branch_books_its_own_flight() -> None:
-    parent = begin()
-    await parent.say(OFFER)
+    parent = await after(OFFER)
     first, second = parent.branch(), parent.branch(epoch=1)
     for branch, words in ((first, "to paris instead"), (second, "to rome instead")):
         await branch.say(words)
@@ -54,8 +53,7 @@ async def test_each_branch_books_its_own_flight() -> None:
 
 async def test_a_branch_asks_anew_and_books_for_itself() -> None:
     """ST-4: a yes to the fork's own question makes a call with its own key."""
-    parent = begin()
-    await parent.say(OFFER)
+    parent = await after(OFFER)
     branch = parent.branch()
     first = await parent.say("yes")
     asked = await branch.say("yes")
@@ -70,8 +68,7 @@ async def test_a_branch_asks_anew_and_books_for_itself() -> None:
 
 async def test_a_branch_knows_what_was_booked_before_it() -> None:
     """RT-12: the ledger records the booking and its session."""
-    parent = begin()
-    await parent.say(OFFER)
+    parent = await after(OFFER)
     reference = reference_of(await parent.say("yes"))
     branch = parent.branch()
     (had,) = ledger(branch)
@@ -88,8 +85,7 @@ async def test_a_branch_knows_what_was_booked_before_it() -> None:
 
 async def test_an_approval_of_the_parent_allows_nothing_in_a_branch() -> None:
     """PX-17: the fork requests its own approval, and the parent's remains open."""
-    parent = begin()
-    await parent.say("Book a flight from Oslo to Tokyo on 4 December for 4 people in business class")
+    parent = await after("Book a flight from Oslo to Tokyo on 4 December for 4 people in business class")
     asked = await parent.say("yes")
     button = payload_of(asked, "approve")
     branch = parent.branch()
@@ -107,8 +103,6 @@ async def test_an_approval_of_the_parent_allows_nothing_in_a_branch() -> None:
 
 
 async def test_a_branch_without_a_user_has_the_tables_of_its_family() -> None:
-    parent = converse("analytics")
-    await parent.say("describe cars")
-    await parent.say("save it as autos")
+    parent = await converse_after("analytics", "describe cars", "save it as autos")
     branch = parent.branch()
     assert "406 rows" in (await branch.say("describe autos"))["reply"]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from orchestrator.types import JsonObject
 from parley.simulator import Conversation
-from tests.trained import converse
+from tests.trained import converse_after
 
 
 async def booked() -> Conversation:
-    conversation = converse("clinic")
-    await conversation.say("book a cleaning on Tuesday at 10:00")
+    conversation = await converse_after("clinic", "book a cleaning on Tuesday at 10:00")
     done = await conversation.say("yes")
     assert done["completed"] == ["book_appointment"], done["reply"]
     return conversation

@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.types import DEFAULT_TENANT
 from parley.simulator import Conversation
-from tests.transcripts.test_never_the_wrong_deed import TRIP, begin, booked
+from tests.transcripts.test_never_the_wrong_deed import TRIP, after, begin, booked
 
 
 @pytest.mark.parametrize(
@@ -25,9 +25,7 @@ from tests.transcripts.test_never_the_wrong_deed import TRIP, begin, booked
 )
 async def test_what_is_said_of_the_way_back_changes_the_way_back(words: str, told: str) -> None:
     """The outbound flight is booked. A day of the month is not a row, and a bare day is for the current step."""
-    talk = begin()
-    await talk.say(TRIP.format("rome"))
-    await talk.say("yes")
+    talk = await after(TRIP.format("rome"), "yes")
     offer = await talk.say(words)
     assert f"I've changed {told}" in offer["reply"]
     assert await booked(talk) == [("OSL", "FCO")]
@@ -46,9 +44,7 @@ async def test_what_is_said_of_the_way_there_is_not_put_into_the_way_back(
     words: str, old: str, ways: tuple[str, str]
 ) -> None:
     """RT-12: the return flight starts in Rome, and ends at the user's origin."""
-    talk = begin()
-    await talk.say(TRIP.format("rome"))
-    await talk.say("yes")
+    talk = await after(TRIP.format("rome"), "yes")
     asked = await talk.say(words)
     assert f"already booked your flight ({asked['reply'].split('(')[1][:6]}), with {old}" in asked["reply"]
     for said in ("undo it and do it again", "yes", "yes"):
@@ -59,26 +55,20 @@ async def test_what_is_said_of_the_way_there_is_not_put_into_the_way_back(
 
 async def test_progress_can_be_asked_for_in_words_after_the_end() -> None:
     """PL-4."""
-    talk = begin()
-    for words in (TRIP.format("rome"), "yes", "yes"):
-        await talk.say(words)
+    talk = await after(TRIP.format("rome"), "yes", "yes")
     assert "6 of 6 steps" in (await talk.say("how far are you"))["reply"]
 
 
 async def test_a_no_and_another_task_give_up_what_was_declined() -> None:
     """AM-4: it is not offered again after each later task."""
-    talk = begin()
-    await talk.say("book a flight from oslo to rome on 3 december")
-    await talk.say("no")
+    talk = await after("book a flight from oslo to rome on 3 december", "no")
     turn = await talk.say("show my bookings")
     assert "I've stopped booking a flight. You have no bookings yet" in turn["reply"]
     assert turn["flows"] == []
 
 
 async def test_a_correction_after_a_no_goes_on_with_the_task() -> None:
-    talk = begin()
-    await talk.say("book a flight from oslo to rome on 3 december")
-    await talk.say("no")
+    talk = await after("book a flight from oslo to rome on 3 december", "no")
     offer = await talk.say("to paris instead")
     assert "Paris" in offer["reply"]
     assert offer["ambiguity"]["level"] == "confirmation"
@@ -86,8 +76,7 @@ async def test_a_correction_after_a_no_goes_on_with_the_task() -> None:
 
 async def test_in_a_plan_the_flights_of_the_step_at_work_are_meant() -> None:
     """IR-5, PL-1: the return flights were looked up last, and an outbound flight is offered."""
-    talk = begin()
-    await talk.say("plan a trip to rome from oslo leaving 1 december and coming back on 5 december")
+    talk = await after("plan a trip to rome from oslo leaving 1 december and coming back on 5 december")
     turn = await talk.say("is there an earlier one?")
     assert "Oslo (OSL) to Rome (FCO), Tuesday 1 December" in turn["reply"]
     turn = await talk.say("the earliest one")
@@ -97,8 +86,7 @@ async def test_in_a_plan_the_flights_of_the_step_at_work_are_meant() -> None:
 
 async def test_days_that_a_change_moves_past_move_along() -> None:
     """IR-4: leaving after the return day keeps the length of stay; nothing is booked unasked."""
-    talk = begin()
-    await talk.say(TRIP.format("rome"))
+    talk = await after(TRIP.format("rome"))
     turn = await talk.say("no, leave on 9 december")
     assert "the day you leave from Tuesday 1 December to Wednesday 9 December" in turn["reply"]
     assert "the day you come back from Saturday 5 December to Sunday 13 December" in turn["reply"]
@@ -112,10 +100,7 @@ async def test_days_that_a_change_moves_past_move_along() -> None:
 
 async def test_the_step_at_work_follows_what_its_plan_has_now() -> None:
     """PL-7: a step's earlier value does not override a later value of the plan."""
-    talk = begin()
-    await talk.say(TRIP.format("rome"))
-    await talk.say("yes")
-    await talk.say("no, on sunday 6 december")
+    talk = await after(TRIP.format("rome"), "yes", "no, on sunday 6 december")
     offer = await talk.say("make the return on 7 december")
     assert offer["reply"].splitlines()[-1].count("Monday 7 December") == 1
     await talk.say("yes")
@@ -124,8 +109,7 @@ async def test_the_step_at_work_follows_what_its_plan_has_now() -> None:
 
 async def test_the_booking_that_is_offered_is_the_one_that_is_changed() -> None:
     """Another booking is meant only with its reference."""
-    talk = begin()
-    await talk.say(TRIP.format("rome"))
+    talk = await after(TRIP.format("rome"))
     first = (await talk.say("yes"))["reply"].split("reference is ")[1][:6]
     offer = await talk.say("change the booking to 7 december")
     assert "I've changed the day of travel from Saturday 5 December to Monday 7 December" in offer["reply"]
@@ -143,8 +127,7 @@ async def test_the_booking_that_is_offered_is_the_one_that_is_changed() -> None:
 )
 async def test_what_was_booked_by_itself_serves_the_trip(flight: str, step: str, left: str) -> None:
     """PL-7: it is reported, selected again, and never booked twice; the plan lists it at the end."""
-    talk = begin()
-    await talk.say(f"book a flight from {flight}")
+    talk = await after(f"book a flight from {flight}")
     booking = (await talk.say("yes"))["reply"].split("reference is ")[1][:6]
     offer = await talk.say(TRIP.format("rome"))
     assert f"already booked your flight ({booking}); I'll count that as “{step}”." in offer["reply"]
@@ -164,9 +147,7 @@ async def test_what_was_booked_by_itself_serves_the_trip(flight: str, step: str,
     ],
 )
 async def test_what_has_other_values_serves_no_trip(before: str, asked: str) -> None:
-    talk = begin()
-    await talk.say(f"book a flight from oslo to rome {before}")
-    await talk.say("yes")
+    talk = await after(f"book a flight from oslo to rome {before}", "yes")
     offer = await talk.say(asked)
     assert "Book the outbound flight" in offer["reply"]
     assert "I'll count that" not in offer["reply"]
@@ -175,8 +156,7 @@ async def test_what_has_other_values_serves_no_trip(before: str, asked: str) -> 
 async def test_what_was_changed_or_cancelled_since_serves_no_trip() -> None:
     """The first booking exists, but on another day; the other one no longer exists."""
     for words, left in (("change booking {} to 3 december", 1), ("cancel booking {}", 0)):
-        talk = begin()
-        await talk.say("book a flight from oslo to rome on 1 december")
+        talk = await after("book a flight from oslo to rome on 1 december")
         booking = (await talk.say("yes"))["reply"].split("reference is ")[1][:6]
         await talk.say(words.format(booking))
         await talk.say("yes")
@@ -187,9 +167,7 @@ async def test_what_was_changed_or_cancelled_since_serves_no_trip() -> None:
 
 async def test_of_two_days_that_cannot_be_together_the_other_one_is_asked_for_next() -> None:
     """AM-4: after a wrong departure day, the assistant does not ask for the return day forever."""
-    talk = begin()
-    for said in ("plan a trip from oslo to rome", "9 december"):
-        await talk.say(said)
+    talk = await after("plan a trip from oslo to rome", "9 december")
     assert "is before the day you leave, Wednesday 9 December" in (await talk.say("5 december"))["reply"]
     assert (await talk.say("5 december"))["reply"].endswith("What day would you like to leave?")
     assert "Saturday 5 December" in (await talk.say("1 december"))["reply"]
@@ -242,9 +220,7 @@ async def days(talk: Conversation) -> list[str]:
 
 @pytest.mark.parametrize("words", ["I don't need the return after all", "we don't need the return flight"])
 async def test_what_is_not_needed_after_all_is_left_out(words: str) -> None:
-    talk = begin()
-    for said in (TRIP.format("rome"), "yes"):
-        await talk.say(said)
+    talk = await after(TRIP.format("rome"), "yes")
     turn = await talk.say(words)
     assert "Shall I book it" not in turn["reply"]
     assert await booked(talk) == [("OSL", "FCO")]
@@ -252,8 +228,7 @@ async def test_what_is_not_needed_after_all_is_left_out(words: str) -> None:
 
 async def test_of_a_plan_only_what_is_offered_is_told() -> None:
     """IR-3: the outbound price is not the price of the return or of both."""
-    talk = begin()
-    await talk.say(TRIP.format("rome"))
+    talk = await after(TRIP.format("rome"))
     assert "Price €143" in (await talk.say("what are the outbound fares"))["reply"]
     for words in ("what are the return fares", "how much is it altogether"):
         assert "Price €143" not in (await talk.say(words))["reply"]
@@ -272,8 +247,7 @@ ROUND = "plan a trip from oslo to rome on 4 december, back on 7 december"
 )
 async def test_the_leg_that_is_named_is_moved(words: str, day: str) -> None:
     """IR-6: a weekday is relative to this flight's day."""
-    talk = begin()
-    await talk.say(ROUND)
+    talk = await after(ROUND)
     turn = await talk.say(words)
     assert f"the day you come back from Monday 7 December to {day}" in turn["reply"]
     assert "Friday 4 December" in turn["reply"].rsplit("\n", maxsplit=1)[-1]
@@ -281,8 +255,7 @@ async def test_the_leg_that_is_named_is_moved(words: str, day: str) -> None:
 
 async def test_a_request_that_has_nothing_of_a_plan_interrupts_it() -> None:
     """The plan continues unchanged."""
-    talk = begin()
-    await talk.say(ROUND)
+    talk = await after(ROUND)
     offer = await talk.say("book a flight from berlin to madrid tomorrow")
     assert "Berlin (BER) to Madrid (MAD)" in offer["reply"]
     back = await talk.say("yes")
@@ -294,15 +267,13 @@ async def test_a_request_that_has_nothing_of_a_plan_interrupts_it() -> None:
 
 
 async def test_a_look_at_the_bookings_is_not_the_plans_last_step() -> None:
-    talk = begin()
-    await talk.say(ROUND)
+    talk = await after(ROUND)
     assert "You have no bookings yet." in (await talk.say("list my bookings"))["reply"]
     await talk.say("yes")
     assert "You have 2 bookings" in (await talk.say("yes"))["reply"]
 
 
 async def test_values_alone_correct_the_plan() -> None:
-    talk = begin()
-    await talk.say(ROUND)
+    talk = await after(ROUND)
     turn = await talk.say("no, from bergen to milan")
     assert "Bergen (BGO) to Milan (MXP)" in turn["reply"].rsplit("\n", maxsplit=1)[-1]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from orchestrator.types import DEFAULT_TENANT
 from parley.simulator import Conversation
 from tests.cases import for_each
-from tests.trained import converse
+from tests.trained import converse, converse_after
 from tests.unit.agent.test_days_in_order import LOAN
 
 
@@ -32,10 +32,7 @@ async def loans(talk: Conversation) -> list[tuple[str, str, str, str]]:
 )
 async def test_the_words_for_a_day_say_which_day_it_is(words: str, days: tuple[str, str]) -> None:
     """IR-4: no example of the domain has these words."""
-    talk = converse("library")
-    await talk.say(LOAN)
-    await talk.say(words)
-    await talk.say("yes")
+    talk = await converse_after("library", LOAN, words, "yes")
     assert await loans(talk) == [("B01", *days, "centre")]
 
 
@@ -69,8 +66,7 @@ async def test_an_offer_tells_what_was_found_for_it() -> None:
 
 async def test_what_was_done_is_told_with_what_it_gave() -> None:
     """RS-3: cancellation needs the code."""
-    talk = converse("library")
-    await talk.say(LOAN)
+    talk = await converse_after("library", LOAN)
     done = (await talk.say("yes"))["reply"]
     records = await talk.simulator.records[DEFAULT_TENANT].find("loans", {})
     assert done == f"Done: borrow book. The loan code is {records[0]['loan_code']}."

@@ -8,7 +8,7 @@ import pytest
 
 from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule
 from tests.conversation import scripted
-from tests.transcripts.test_never_the_wrong_deed import begin, booked, payload_of
+from tests.transcripts.test_never_the_wrong_deed import after, begin, booked, payload_of
 
 FIRST = "book a flight from oslo to rome on 3 december"
 
@@ -44,16 +44,14 @@ async def test_a_second_request_refers_to_what_the_first_has_found(words: str) -
 
 
 async def test_a_second_request_outlives_the_first() -> None:
-    talk = begin()
-    await talk.say("check my booking and then book a flight to paris")
+    talk = await after("check my booking and then book a flight to paris")
     next_one = await talk.say("stop")
     assert "stopped looking up a booking. Now to “book a flight to paris”" in next_one["reply"]
 
 
 @pytest.mark.parametrize("words", ["cancel everything", "cancel both", "stop it all!"])
 async def test_a_second_request_ends_with_everything(words: str) -> None:
-    talk = begin()
-    await talk.say("check my booking and then book a flight to paris")
+    talk = await after("check my booking and then book a flight to paris")
     assert "Waiting after that: “book a flight to paris”" in (await talk.act("status"))["reply"]
     ended = await talk.say(words)
     assert "paris" not in ended["reply"]
@@ -79,9 +77,7 @@ async def test_what_was_put_off_before_is_not_lost_when_more_is(end: str) -> Non
 
 @pytest.mark.parametrize("words", ["4 dec to 8 dec", "on 4 december, back on the 8th"])
 async def test_a_flight_and_the_way_back_are_both_booked(words: str) -> None:
-    talk = begin()
-    for said in (f"book a return flight from oslo to rome {words}", "yes", "yes"):
-        await talk.say(said)
+    talk = await after(f"book a return flight from oslo to rome {words}", "yes", "yes")
     assert await booked(talk) == [("FCO", "OSL"), ("OSL", "FCO")]
 
 
@@ -159,9 +155,7 @@ async def test_a_request_that_was_put_off_is_read_by_all_as_the_message_of_its_t
         return Answer(json={"slots": {}})
 
     async with scripted(Rule(prompt="slot_fill", replies=(Computed(find),))) as (_, pool):
-        talk = begin(models=pool)
-        await talk.say(f"{FIRST} and then search flights to athens on 6 december")
-        await talk.say("yes")
+        await after(f"{FIRST} and then search flights to athens on 6 december", "yes", models=pool)
         assert "search flights to athens on 6 december" in asked[-1]
 
 
@@ -179,7 +173,6 @@ async def test_what_is_to_be_taken_back_afterwards_is_asked_about_then() -> None
 
 
 async def test_words_about_the_task_at_work_may_be_followed_by_another_request() -> None:
-    talk = begin()
-    await talk.say(FIRST)
+    talk = await after(FIRST)
     turn = await talk.say("stop that and then show my bookings")
     assert "stopped booking a flight. Now to “show my bookings”. You have no bookings" in turn["reply"]

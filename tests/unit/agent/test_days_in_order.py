@@ -10,7 +10,7 @@ import pytest
 from orchestrator.types import DEFAULT_TENANT
 from parley.simulator import Conversation
 from tests.cases import for_each
-from tests.trained import converse
+from tests.trained import converse, converse_after
 from tests.transcripts.test_misled_by_a_model import as_task, misled
 from tests.unit.domain.factories import ONTOLOGY, edit, write_domain
 from tests.unit.domain.test_mistakes import find
@@ -64,8 +64,7 @@ async def test_a_day_before_the_first_is_refused_and_asked_for(said: list[str]) 
 
 async def test_who_names_the_same_day_again_is_asked_for_the_first_one() -> None:
     """AM-4"""
-    talk = converse("library")
-    await talk.say("borrow Emma from 9 december to 2 december")
+    talk = await converse_after("library", "borrow Emma from 9 december to 2 december")
     turn = await talk.say("2 december")
     assert turn["reply"] == f"{EARLY} On which day do you fetch it?"
     await talk.say("1 december")
@@ -75,9 +74,7 @@ async def test_who_names_the_same_day_again_is_asked_for_the_first_one() -> None
 
 async def test_after_it_was_done_both_days_are_changed_or_none() -> None:
     """RT-12: a repeated effect has its days in order."""
-    talk = converse("library")
-    await talk.say(LOAN)
-    await talk.say("yes")
+    talk = await converse_after("library", LOAN, "yes")
     refused = await talk.say("sorry, I meant until 29 november")
     assert refused["reply"] == "Sunday 29 November is before the day you fetch it, Tuesday 1 December."
     assert refused["actions"] == []

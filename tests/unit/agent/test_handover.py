@@ -12,7 +12,7 @@ from orchestrator.types import DEFAULT_TENANT, JsonObject
 from parley.simulator import Conversation
 from parley.testing.lane import decide_approval
 from tests.cases import for_each
-from tests.trained import converse
+from tests.trained import converse, converse_after
 
 
 def asked_for(talk: Conversation) -> list[ApprovalRecord]:
@@ -67,9 +67,7 @@ async def test_a_request_that_ends_with_people_is_no_wish_to_talk_to_one(words: 
 
 
 async def test_what_the_person_says_is_told_and_the_task_goes_on() -> None:
-    talk = converse("travel")
-    await talk.say("book a flight to rome")
-    await talk.say("talk to a human")
+    talk = await converse_after("travel", "book a flight to rome", "talk to a human")
 
     turn = await decide(talk, granted=True, reason="Fly from Bergen, it is closed in Oslo.")
 
@@ -80,8 +78,7 @@ async def test_what_the_person_says_is_told_and_the_task_goes_on() -> None:
 
 
 async def test_who_cannot_be_helped_is_told_so_and_may_ask_again() -> None:
-    talk = converse("travel")
-    await talk.say("talk to a human")
+    talk = await converse_after("travel", "talk to a human")
 
     turn = await decide(talk, granted=False, reason=None)
     again = await talk.say("can I speak to a person")
@@ -92,8 +89,7 @@ async def test_who_cannot_be_helped_is_told_so_and_may_ask_again() -> None:
 
 
 async def test_nobody_but_operators_answers() -> None:
-    talk = converse("travel")
-    await talk.say("talk to a human")
+    talk = await converse_after("travel", "talk to a human")
     (record,) = asked_for(talk)
 
     turn = await talk.act("approve", {"approval_id": record.approval_id})
@@ -104,16 +100,13 @@ async def test_nobody_but_operators_answers() -> None:
 
 
 async def test_not_to_want_a_person_is_no_wish_for_one() -> None:
-    talk = converse("travel")
-    await talk.say("I don't want to talk to a person")
+    talk = await converse_after("travel", "I don't want to talk to a person")
     assert asked_for(talk) == []
 
 
 async def test_a_question_that_leads_nowhere_offers_other_ways_and_then_a_person() -> None:
     """Choices, a simpler task, and a person in the second round. In the fourth, Parley requests a person itself."""
-    talk = converse("travel")
-    await talk.say("book a flight from oslo to rome on 3 december")
-    await talk.say("yes")
+    talk = await converse_after("travel", "book a flight from oslo to rome on 3 december", "yes")
     turn = await talk.say("choose a seat")
     for word in ("blah", "fnord"):
         turn = await talk.say(word)
@@ -130,8 +123,7 @@ async def test_a_question_that_leads_nowhere_offers_other_ways_and_then_a_person
 
 
 async def test_a_simpler_task_is_offered_where_the_domain_names_one() -> None:
-    talk = converse("travel")
-    await talk.say("check my booking")
+    talk = await converse_after("travel", "check my booking")
     for word in ("blah", "fnord", "zorp"):
         turn = await talk.say(word)
 
@@ -142,9 +134,7 @@ async def test_a_simpler_task_is_offered_where_the_domain_names_one() -> None:
 
 async def test_mending_a_stored_state_leaves_the_request_for_a_person_alone() -> None:
     """The request belongs to no task and outlives all of them (AM-5)."""
-    talk = converse("travel")
-    await talk.say("book a flight to rome")
-    await talk.say("I want to talk to a human")
+    talk = await converse_after("travel", "book a flight to rome", "I want to talk to a human")
     stored = orjson.loads(talk.simulator.store.sessions[talk.session_id].state or b"")
     assert len(stored["approvals"]) == 1
 

@@ -9,7 +9,7 @@ from orchestrator.dialogue.storage.serialization import diff
 from orchestrator.turns.turn import TurnInput, TurnKind
 from parley.simulator import Conversation
 from tests.cases import for_each
-from tests.trained import converse
+from tests.trained import converse, converse_after
 
 
 def state_of(talk: Conversation) -> dict:
@@ -68,8 +68,7 @@ async def test_an_older_summary_does_not_replace_a_newer_one() -> None:
     ],
 )
 async def test_what_cannot_be_a_proposal_is_dropped_with_a_record(kind: str, change: object) -> None:
-    talk = converse("travel")
-    await talk.say("hello")
+    talk = await converse_after("travel", "hello")
     before = state_of(talk)
 
     decided = await propose(talk, kind, change)
@@ -80,8 +79,7 @@ async def test_what_cannot_be_a_proposal_is_dropped_with_a_record(kind: str, cha
 
 
 async def test_a_repair_of_a_state_that_has_gone_on_is_dropped() -> None:
-    talk = converse("travel")
-    await talk.say("I want to book a flight to Rome")
+    talk = await converse_after("travel", "I want to book a flight to Rome")
     seen_at = epoch_of(talk)
     await talk.say("from Paris")
 
@@ -108,8 +106,7 @@ BREAKS = {
 
 
 async def broken(what: str) -> tuple[Conversation, dict]:
-    talk = converse("travel")
-    await talk.say("I want to book a flight to Rome")
+    talk = await converse_after("travel", "I want to book a flight to Rome")
     session = talk.simulator.store.sessions[talk.session_id]
     state = orjson.loads(session.state or b"")
     BREAKS[what](state)
@@ -139,9 +136,7 @@ async def test_a_repair_that_would_do_something_else_is_dropped() -> None:
 
 
 async def test_tasks_that_waited_too_long_are_abandoned() -> None:
-    talk = converse("travel")
-    await talk.say("Book a flight to Madrid")
-    await talk.say("check my booking")
+    talk = await converse_after("travel", "Book a flight to Madrid", "check my booking")
     waiting = [flow for flow in state_of(talk)["stack"] if flow["state"] == "Pending"]
     assert waiting
 

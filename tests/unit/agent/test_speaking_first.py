@@ -9,7 +9,7 @@ import pytest
 from orchestrator.turns.scheduled import EventStatus, NewEvent
 from orchestrator.turns.turn import TurnInput
 from parley.simulator import Conversation
-from tests.trained import converse
+from tests.trained import converse_after
 
 DAY_S = 86400.0
 
@@ -17,8 +17,7 @@ DAY_S = 86400.0
 @pytest.fixture
 async def talk() -> Conversation:
     """Start a conversation on a Friday, with a flight booked for the next Friday at 10:00."""
-    conversation = converse("travel")
-    await conversation.say("Book a flight from Oslo to Madrid on Friday 27 November")
+    conversation = await converse_after("travel", "Book a flight from Oslo to Madrid on Friday 27 November")
     booked = await conversation.say("yes")
     assert booked["completed"] == ["book_flight"], booked["reply"]
     return conversation

@@ -12,7 +12,7 @@ from orchestrator.agent.messages import MESSAGES
 from orchestrator.dialogue.understanding import MessageKind
 from orchestrator.errors import DeadlineExceeded, LaneLost, TurnCancelled
 from parley.simulator import Conversation
-from tests.trained import converse
+from tests.trained import converse, converse_after
 
 
 def state_of(talk: Conversation) -> dict[str, Any]:
@@ -46,8 +46,7 @@ async def test_an_unexpected_error_leaves_the_state_as_it_was(
     step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """AG-4: a safe reply, a record, and an intact state with the message."""
-    talk = converse("desk")
-    await talk.say("order toner")
+    talk = await converse_after("desk", "order toner")
     before = state_of(talk)
     break_at(step, RuntimeError("the secret is 42"), monkeypatch)
 
@@ -68,8 +67,7 @@ async def test_a_yes_after_a_message_was_lost_has_the_offer_made_anew(
     error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """AM-3, AG-4: the lost message changed the offer, so the next confirmation does not count yet."""
-    talk = converse("desk")
-    await talk.say("order toner for printer two")
+    talk = await converse_after("desk", "order toner for printer two")
     with monkeypatch.context() as broken:
         break_at("dispatch", error, broken)
         await talk.say("for printer one instead")
@@ -84,8 +82,7 @@ async def test_a_yes_after_a_message_was_lost_has_the_offer_made_anew(
 
 async def test_what_was_done_for_good_is_told_even_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """AG-4, RT-12: the order exists, and the reply does not claim that nothing changed."""
-    talk = converse("desk")
-    await talk.say("order toner for printer two")
+    talk = await converse_after("desk", "order toner for printer two")
     break_at("carry_out", RuntimeError("boom"), monkeypatch)
 
     turn = await talk.say("yes")
@@ -134,9 +131,7 @@ async def test_the_turn_object_is_complete() -> None:
 
 async def test_events_tell_the_turn_in_order() -> None:
     """RT-15, RS-1"""
-    talk = converse("desk")
-    await talk.say("order toner for printer two")
-    await talk.say("yes")
+    talk = await converse_after("desk", "order toner for printer two", "yes")
 
     events = talk.simulator.store.sessions[talk.session_id].events
 

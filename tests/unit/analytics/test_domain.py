@@ -8,7 +8,7 @@ import yaml
 
 from orchestrator.dialogue.specification import Mode
 from tests.cases import for_each
-from tests.trained import converse, trained
+from tests.trained import converse, converse_after, trained
 
 EVALUATIONS = Path(__file__).parents[3] / "domains" / "analytics" / "evaluations"
 
@@ -66,8 +66,7 @@ async def test_a_chart_is_handed_over_as_a_specification() -> None:
 
 
 async def test_an_unknown_table_is_asked_for_whatever_was_shown_before() -> None:
-    talk = converse("analytics")
-    await talk.say("describe cars")
+    talk = await converse_after("analytics", "describe cars")
     turn = await talk.say("describe unicorns")
     assert turn["completed"] == []
     assert "There's no table 'unicorns'" in turn["reply"]
@@ -75,8 +74,7 @@ async def test_an_unknown_table_is_asked_for_whatever_was_shown_before() -> None
 
 
 async def test_a_chart_leaves_the_table_that_lacks_its_columns() -> None:
-    talk = converse("analytics")
-    await talk.say("describe cars")
+    talk = await converse_after("analytics", "describe cars")
     turn = await talk.say("draw a bar chart of average yield by site")
     assert "Average yield of barley by site" in turn["reply"]
 
