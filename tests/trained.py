@@ -6,8 +6,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.nlu.system1 import System1
+from orchestrator.types import JsonObject
 from parley.simulator import Conversation, Simulator
 
 _TESTS = Path(__file__).parent
@@ -30,6 +33,11 @@ def simulate(name: str, **options: Any) -> Simulator:
 
 def converse(name: str, **options: Any) -> Conversation:
     return simulate(name, **options).converse()
+
+
+def state_of(talk: Conversation) -> JsonObject:
+    """Return the stored state of a conversation."""
+    return orjson.loads(talk.simulator.store.sessions[talk.session_id].state or b"{}")
 
 
 async def converse_after(name: str, *said: str, **options: Any) -> Conversation:

@@ -68,11 +68,6 @@ async def ports(request: pytest.FixtureRequest) -> AsyncIterator[Ports]:
         yield Ports(keys, RedisTickets(redis), limits, move_back, lambda: datetime.now(UTC))
 
 
-@pytest.fixture
-def tenant() -> TenantId:
-    return TenantId(new_id("tenant"))
-
-
 async def test_a_key_is_found_by_its_text_alone(ports: Ports, tenant: TenantId) -> None:
     key, text = await ports.keys.create(tenant, "shop", USER, user_id=UserId("ann"))
     _, other = await ports.keys.create(tenant, "till", OPERATOR)

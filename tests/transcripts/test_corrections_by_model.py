@@ -6,77 +6,49 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from orchestrator.types import JsonObject
 from parley.simulator import Conversation
-from parley.testing.scripted_model import Answer, Rule, Script
-from tests.conversation import scripted
-from tests.trained import converse
-
-TRIP = {"origin": "Oslo", "destination": "Madrid", "date": "2026-11-27", "return_date": "2026-11-29"}
-
+from tests.transcripts.test_misled_by_a_model import as_task, misled
 
 UNDO = "Undo it and do it again with Lisbon (LIS)"
-
-
-def understood(kind: str, *dacts: str, target: str | None = None, **slots: str) -> Answer:
-    flows = [{"dact": dact, "score": 0.9} for dact in dacts]
-    target = target or ("the day" if kind == "correction" else None)
-    return Answer(json={"kind": kind, "flows": flows, "slots": slots, "target": target, "digression": None})
-
-
-SCRIPT = Script(
-    rules=(
-        Rule(
-            match="^fly me", replies=(understood("task", "book_flight", origin="Oslo", destination="Madrid"),)
-        ),
-        Rule(match="^on Friday", replies=(understood("slot_value", "book_flight", date="2026-11-27"),)),
-        Rule(match="^plan", replies=(understood("task", "plan_trip", **TRIP),)),
-        Rule(match="^yes", replies=(understood("confirmation", "book_flight"),)),
-        Rule(match="^Lisbon", replies=(understood("correction", "book_flight", destination="Lisbon"),)),
-        Rule(match="^back", replies=(understood("correction", "plan_trip", return_date="2026-12-01"),)),
-        Rule(match="^well, fix", replies=(understood("correction", target=UNDO),)),
-        Rule(match="^what would", replies=(understood("correction", target=UNDO),)),
-        Rule(match="^hands off", replies=(understood("slot_value", target="Leave it as it is"),)),
-        Rule(match="^hm", replies=(understood("correction", target="compensate_effect"),)),
-        Rule(match="^2$", replies=(understood("unknown"),)),
-        Rule(prompt="plan_replan", replies=(Answer(json={"decision": "keep"}),)),
-    )
-)
+HEARD: dict[str, JsonObject] = {
+    "fly me from Oslo to Madrid": as_task("book_flight", origin="Oslo", destination="Madrid"),
+    "on Friday": {**as_task("book_flight", date="2026-11-27"), "kind": "slot_value"},
+    "yes": {"kind": "confirmation"},
+    "Lisbon, I meant": {**as_task("book_flight", destination="Lisbon"), "kind": "correction"},
+    "well, fix the booking accordingly": {"kind": "correction", "target": UNDO},
+    "what would that cost me": {"kind": "correction", "target": UNDO},
+    "hm, compensate somehow": {"kind": "correction", "target": "compensate_effect"},
+    "hands off what is booked": {"kind": "slot_value", "target": "Leave it as it is"},
+}
+"""The model's interpretations. It reads other messages as unknown."""
 
 
 @pytest.fixture
 async def talk() -> AsyncIterator[Conversation]:
-    async with scripted(SCRIPT) as (_, pool):
-        sections = {"nlu": {"mode": "system2"}}
-        yield converse("travel", models=pool, sections=sections)
+    async with misled(HEARD, "travel") as talk:
+        yield talk
+
+
+async def correct_what_is_booked(talk: Conversation) -> JsonObject:
+    for words in ("fly me from Oslo to Madrid", "on Friday", "yes"):
+        await talk.say(words)
+    return await talk.say("Lisbon, I meant")
 
 
 async def test_a_correction_of_what_is_booked_asks_what_should_happen(talk: Conversation) -> None:
     """IR-4, RT-12, NL-7: no task is running, and the named flow was completed."""
-    await talk.say("fly me from Oslo to Madrid")
-    await talk.say("on Friday")
-    await talk.say("yes")
-    turn = await talk.say("Lisbon, I meant")
-    assert [action["name"] for action in turn["actions"]] == [
-        "keep_effect",
-        "compensate_effect",
-        "repeat_effect",
-    ]
+    turn = await correct_what_is_booked(talk)
+    names = [action["name"] for action in turn["actions"]]
+    assert names == ["keep_effect", "compensate_effect", "repeat_effect"]
     assert turn["tools"] == []
 
 
 async def test_a_number_chooses_an_option_whatever_a_model_would_make_of_it(talk: Conversation) -> None:
     """NL-2, RT-12: a model can't express a displayed option."""
-    await talk.say("fly me from Oslo to Madrid")
-    await talk.say("on Friday")
-    await talk.say("yes")
-    await talk.say("Lisbon, I meant")
+    await correct_what_is_booked(talk)
     turn = await talk.say("2")
     assert [tool["tool_id"] for tool in turn["tools"]] == ["booking_cancel", "flight_offer"]
-
-
-async def correct_what_is_booked(talk: Conversation) -> None:
-    for words in ("fly me from Oslo to Madrid", "on Friday", "yes", "Lisbon, I meant"):
-        await talk.say(words)
 
 
 async def test_what_a_model_takes_for_a_decision_is_done_after_a_yes(talk: Conversation) -> None:

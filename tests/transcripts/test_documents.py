@@ -11,7 +11,7 @@ from orchestrator.types import DEFAULT_TENANT, JsonObject, UserId
 from parley.simulator import Conversation, Simulator
 from parley.testing.scripted_model import Request
 from tests.cases import for_each
-from tests.trained import simulate
+from tests.trained import simulate, state_of
 from tests.transcripts.skills.skilled import Talk, answer, finish, talk
 
 CONDITIONS = """
@@ -125,7 +125,7 @@ async def test_labels_of_a_document_go_on_to_the_session() -> None:
     """PX-3: labels of documents and of other tools' results accumulate."""
     conversation = await begin("travel", CONDITIONS, "Conditions", labels=("untrusted",))
     await conversation.say("how much does lounge access cost?")
-    state = json.loads(conversation.simulator.store.sessions[conversation.session_id].state or "{}")
+    state = state_of(conversation)
 
     assert {"untrusted"} == {label["label"] for label in state["labels"]}
 

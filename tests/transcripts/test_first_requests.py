@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from functools import cache
 from typing import Any
 
 from parley.simulator import Simulator
 from tests.cases import for_each
+from tests.trained import state_of
 from tests.transcripts.first_requests import ANSWERS, REQUESTS, Line
 from tests.transcripts.test_never_the_wrong_deed import begin, booked
 
@@ -26,7 +26,7 @@ async def find_fault(said: tuple[str, ...], line: Line) -> str | None:
         await talk.say(one)
     turn = await talk.say(words)
     assert await booked(talk) == []
-    state = json.loads(talk.simulator.store.sessions[talk.session_id].state or "{}")
+    state = state_of(talk)
     flows: list[dict[str, Any]] = [*state["stack"], *state["completed"]]
     values = {name: str(one["value"]) for flow in flows for name, one in flow["slots"].items()}
     told = re.findall(r"(?:didn't understand|into account:) ([^.]*)", turn["reply"])

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import orjson
 import pytest
 
 from orchestrator.ports.memory.preferences import Preference, PreferenceKind, Source
 from orchestrator.types import DEFAULT_TENANT, JsonObject, UserId
 from parley.simulator import Conversation, Simulator
 from tests.cases import for_each
-from tests.trained import simulate
+from tests.trained import simulate, state_of
 
 ADA = UserId("ada")
 BUSINESS = Preference("book_flight.cabin", PreferenceKind.RULE, Source.HABIT, "business", "usually business")
@@ -25,9 +24,7 @@ async def say(talk: Conversation, *lines: str) -> JsonObject:
 
 def slots(talk: Conversation) -> JsonObject:
     """Return the top task's slots, with the source of their values."""
-    state = talk.simulator.store.sessions[talk.session_id].state
-    assert state is not None
-    return orjson.loads(state)["stack"][-1]["slots"]
+    return state_of(talk)["stack"][-1]["slots"]
 
 
 async def rules(simulator: Simulator, user: str = ADA) -> dict[str, object]:

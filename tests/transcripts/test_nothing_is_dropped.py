@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 
 from parley.simulator import Conversation
 from tests.cases import for_each
+from tests.trained import state_of
 from tests.transcripts.corrections_beside_offers import CORRECTIONS
 from tests.transcripts.test_misled_by_a_model import as_task, misled
 from tests.transcripts.test_never_the_wrong_deed import after, begin, booked
@@ -20,7 +20,7 @@ OFFERED = {"origin": "OSL", "destination": "FCO", "date": "2026-12-03", "cabin":
 
 def held(talk: Conversation) -> dict[str, str]:
     """Return the booking's values, or an empty dictionary if it is not running."""
-    state = json.loads(talk.simulator.store.sessions[talk.session_id].state or "{}")
+    state = state_of(talk)
     top = state["stack"][-1:]
     slots = top[0]["slots"] if top and top[0]["dact"] == "book_flight" else {}
     return {name: str(one["value"]) for name, one in slots.items()}
@@ -185,7 +185,7 @@ async def test_a_question_fills_no_slot(said: tuple[str, ...], asked: str, flow:
         await talk.say(words)
     before = held(talk)
     turn = await talk.say(question)
-    state = json.loads(talk.simulator.store.sessions[talk.session_id].state or "{}")
+    state = state_of(talk)
     top = state["stack"][-1]
     assert (asked in turn["reply"], top["dact"]) == (True, flow), turn["reply"]
     assert held(talk) in ({}, before)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from orchestrator.turns.turn import TurnInput
 from parley.simulator import Simulator
 from tests.cases import for_each
+from tests.trained import state_of
 
 DONATIONS = Path(__file__).parents[2] / "examples" / "donations"
 
@@ -25,5 +25,4 @@ DONATIONS = Path(__file__).parents[2] / "examples" / "donations"
 async def test_an_amount(locale: str | None, words: str, amount: float) -> None:
     talk = Simulator.of(DONATIONS).converse()
     await talk.submit(TurnInput(words, locale=locale))
-    state = json.loads(talk.simulator.store.sessions[talk.session_id].state or "{}")
-    assert state["stack"][-1]["slots"]["amount"]["value"] == amount
+    assert state_of(talk)["stack"][-1]["slots"]["amount"]["value"] == amount

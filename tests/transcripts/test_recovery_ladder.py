@@ -23,6 +23,7 @@ from tests.cases import for_each
 from tests.trained import simulate, trained
 from tests.transcripts.memory_gathering import MemoryContextGathering
 from tests.transcripts.skills.skilled import answer, finish, talk
+from tests.unit.pex.test_five_verifications import CannotBeShown
 
 SHELF = Findings((Finding("tasks", "store part: shelf: S07", {"shelf": "S07"}, 1.0),))
 UNSURE = finish("uncertain", message="Which year?")
@@ -61,15 +62,7 @@ class CannotBeDrawn(BasePolicy):
         return Frame("frame_1", run.flow.flow_id, {"mark": "pie"}, display_type="chart", error="no axis")
 
 
-class NeverShowsAnything(BasePolicy):
-    """A policy with an unrepairable frame."""
-
-    def frame(self, run: Execution) -> Frame:
-        run.data.clear()
-        return Frame("frame_1", run.flow.flow_id, None, error="There is nothing to draw.")
-
-
-class ShowsNothingAtFirst(NeverShowsAnything):
+class ShowsNothingAtFirst(CannotBeShown):
     def frame(self, run: Execution) -> Frame:
         return BasePolicy.frame(self, run) if run.context.changes.climbed else super().frame(run)
 
@@ -90,14 +83,16 @@ def laboratory(policy: type[BasePolicy]) -> LoadedDomain:
     return replace(loaded, policies={**loaded.policies, Dact("list_parts"): policy})
 
 
+async def list_parts(policy: type[BasePolicy]) -> Conversed:
+    return await converse(Simulator.of(laboratory(policy), system1=trained("lab")[1]), "list the parts")
+
+
 async def repaired_without_a_model() -> Conversed:
-    simulator = Simulator.of(laboratory(LostItsRows), system1=trained("lab")[1])
-    return await converse(simulator, "list the parts")
+    return await list_parts(LostItsRows)
 
 
 async def repaired_plainly() -> Conversed:
-    simulator = Simulator.of(laboratory(CannotBeDrawn), system1=trained("lab")[1])
-    return await converse(simulator, "list the parts")
+    return await list_parts(CannotBeDrawn)
 
 
 async def repaired_by_a_model() -> Conversed:
@@ -210,15 +205,14 @@ async def asked_again() -> Conversed:
     [
         (ShowsNothingAtFirst, [Recovery.RETRY], ["list_parts"]),
         (ForgetsItsFrame, [Recovery.RETRY], ["list_parts"]),
-        (NeverShowsAnything, [Recovery.RETRY, Recovery.REROUTE, Recovery.ESCALATE], []),
+        (CannotBeShown, [Recovery.RETRY, Recovery.REROUTE, Recovery.ESCALATE], []),
     ],
 )
 async def test_a_result_that_cannot_be_used_starts_recovery(
     policy: type[BasePolicy], rungs: list[Recovery], completed: list[str]
 ) -> None:
     """AG-6, PX-16: unpresentable or wrong according to `verify`; nothing is reported as done meanwhile."""
-    simulator = Simulator.of(laboratory(policy), system1=trained("lab")[1])
-    talked = await converse(simulator, "list the parts")
+    talked = await list_parts(policy)
 
     assert (talked.steps, talked.turn["completed"]) == (rungs, completed)
     if not completed:

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from parley.simulator import Simulator
-from tests.trained import trained
+from tests.trained import simulate, state_of
 from tests.transcripts.not_requests import NOT_REQUESTS
 from tests.transcripts.test_never_the_wrong_deed import OFFER, begin
 
 
 async def test_what_is_no_request_starts_nothing() -> None:
     assert len(NOT_REQUESTS) > 200
-    simulators = {
-        name: Simulator.of(one[0], system1=one[1])
-        for name in ("travel", "analytics")
-        if (one := trained(name))
-    }
+    simulators = {name: simulate(name) for name in ("travel", "analytics")}
     started: list[str] = []
     for domain, words in NOT_REQUESTS:
         talk = simulators[domain].converse()
         turn = await talk.say(words)
-        state = json.loads(simulators[domain].store.sessions[talk.session_id].state or "{}")
+        state = state_of(talk)
         if state["stack"] or turn["tools"] or turn["completed"]:
             started.append(words)
     assert started == []

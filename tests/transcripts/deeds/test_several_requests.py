@@ -8,6 +8,7 @@ import pytest
 
 from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule
 from tests.conversation import scripted
+from tests.transcripts.test_misled_by_a_model import as_task, misled
 from tests.transcripts.test_never_the_wrong_deed import after, begin, booked, payload_of
 
 FIRST = "book a flight from oslo to rome on 3 december"
@@ -105,11 +106,9 @@ async def test_a_model_that_reads_one_of_two_requests_loses_none(read: str) -> N
     slots = (
         {"origin": "oslo", "destination": "rome", "date": "3 december"} if read == "search_flights" else {}
     )
-    body = {"kind": "task", "flows": [{"dact": read, "score": 1.0}], "slots": slots}
-    rule = Rule(prompt="nlu_think", replies=(Answer(json={**body, "target": None, "digression": None}),))
-    async with scripted(rule) as (_, pool):
-        talk = begin(models=pool, sections={"nlu": {"mode": "system2"}})
-        turn = await talk.say("check my booking and then search flights from oslo to rome on 3 december")
+    words = "check my booking and then search flights from oslo to rome on 3 december"
+    async with misled({words: as_task(read, **slots)}, "travel") as talk:
+        turn = await talk.say(words)
         other = "search flights" if read == "check_booking" else "check my booking"
         assert other in turn["reply"]
 

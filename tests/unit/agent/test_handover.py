@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import orjson
 import pytest
 
 from orchestrator.dialogue.changes.repair import repair
@@ -12,7 +11,7 @@ from orchestrator.types import DEFAULT_TENANT, JsonObject
 from parley.simulator import Conversation
 from parley.testing.lane import decide_approval
 from tests.cases import for_each
-from tests.trained import converse, converse_after
+from tests.trained import converse, converse_after, state_of
 
 
 def asked_for(talk: Conversation) -> list[ApprovalRecord]:
@@ -135,7 +134,7 @@ async def test_a_simpler_task_is_offered_where_the_domain_names_one() -> None:
 async def test_mending_a_stored_state_leaves_the_request_for_a_person_alone() -> None:
     """The request belongs to no task and outlives all of them (AM-5)."""
     talk = await converse_after("travel", "book a flight to rome", "I want to talk to a human")
-    stored = orjson.loads(talk.simulator.store.sessions[talk.session_id].state or b"")
+    stored = state_of(talk)
     assert len(stored["approvals"]) == 1
 
     assert repair(stored) == (stored, [])

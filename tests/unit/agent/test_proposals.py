@@ -9,11 +9,7 @@ from orchestrator.dialogue.storage.serialization import diff
 from orchestrator.turns.turn import TurnInput, TurnKind
 from parley.simulator import Conversation
 from tests.cases import for_each
-from tests.trained import converse, converse_after
-
-
-def state_of(talk: Conversation) -> dict:
-    return orjson.loads(talk.simulator.store.sessions[talk.session_id].state or b"")
+from tests.trained import converse, converse_after, state_of
 
 
 def epoch_of(talk: Conversation) -> int:

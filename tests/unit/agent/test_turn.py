@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
 import pytest
 
 from orchestrator.agent import agent as agent_module
 from orchestrator.agent.messages import MESSAGES
 from orchestrator.dialogue.understanding import MessageKind
 from orchestrator.errors import DeadlineExceeded, LaneLost, TurnCancelled
-from parley.simulator import Conversation
-from tests.trained import converse, converse_after
-
-
-def state_of(talk: Conversation) -> dict[str, Any]:
-    return orjson.loads(talk.simulator.store.sessions[talk.session_id].state or b"")
+from tests.trained import converse, converse_after, state_of
 
 
 def test_every_kind_of_message_is_in_the_list_once() -> None:

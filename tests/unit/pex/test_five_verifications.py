@@ -31,6 +31,8 @@ class LosesASlot(BasePolicy):
 
 
 class MakesNoFrame(BasePolicy):
+    """A policy without a frame, or without notes in a family that has no frames."""
+
     async def results(self, run: Execution) -> Ending | None:
         del run
         return None
@@ -50,14 +52,6 @@ class CannotBeShown(BasePolicy):
     def frame(self, run: Execution) -> Frame:
         run.data.clear()
         return Frame("frame_1", run.flow.flow_id, None, error="There is nothing to draw.")
-
-
-class MakesNoNote(BasePolicy):
-    """A policy of a family without frames that writes no findings to the scratchpad."""
-
-    async def results(self, run: Execution) -> Ending | None:
-        del run
-        return None
 
 
 class StacksATwin(BasePolicy):
@@ -106,7 +100,7 @@ CASES = [
     Case("slots_intact", LosesASlot),
     Case("output_well_formed", MakesNoFrame),
     Case("output_well_formed", FormlessFrame),
-    Case("output_well_formed", MakesNoNote, CONVERSE),
+    Case("output_well_formed", MakesNoFrame, CONVERSE),
     Case("no_duplicate_flows", StacksATwin),
     Case("flags_coherent", GoesOnWithNothing),
     Case("flags_coherent", HidesItsIssues),
