@@ -72,7 +72,7 @@ def saved_tables(run: Execution) -> Mapping[str, Collection[str]]:
 def ask(run: Execution, slot: str) -> NeedsInput:
     """Ask the user for a slot's value, for example because the table lacks the column that the user named."""
     entry = AskSlot(flow_id=run.flow.flow_id, slot=slot)
-    run.context.state.ambiguity.declare(entry, run.context.ids.turn_id)
+    run.context.state.ambiguity.declare(entry)
     _offer_tables(run)
     return NeedsInput()
 

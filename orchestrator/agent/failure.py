@@ -152,14 +152,14 @@ def _tell(context: TurnContext, failure: Failed, flow: BaseFlow | None) -> None:
 
 
 def _offer_another_try(context: TurnContext, flow: BaseFlow) -> None:
-    context.state.ambiguity.declare(TryAgain(flow_id=flow.flow_id), context.ids.turn_id)
+    context.state.ambiguity.declare(TryAgain(flow_id=flow.flow_id))
 
 
 def _ask_open_question(context: TurnContext, flow: BaseFlow, failure: Failed) -> None:
     """Ask the user the question that a skill could not resolve. Any answer continues the flow."""
     context.state.note_issues()
     question = LeftOpen(flow_id=flow.flow_id, text=failure.message)
-    context.state.ambiguity.declare(question, context.ids.turn_id)
+    context.state.ambiguity.declare(question)
 
 
 def show_part(context: TurnContext) -> None:

@@ -159,7 +159,7 @@ def ask_about(context: TurnContext, flow: BaseFlow, problems: list[SlotProblem])
     kind = ChooseValue if first.kind is ProblemKind.SEVERAL else AskSlot
     options = tuple(_value_option(context, flow, first.slot, value) for value in first.candidates)
     question = kind(flow_id=flow.flow_id, slot=first.slot, options=options)
-    context.state.ambiguity.declare(question, context.ids.turn_id)
+    context.state.ambiguity.declare(question)
     request_operator_if_stuck(context)
     return True
 
@@ -207,14 +207,14 @@ def ask_what_to_change(context: TurnContext, flow: BaseFlow, *, after_no: bool =
     )
     stop = Option(say("stop", doing=""), "cancel_flow", {"flow_id": flow.flow_id})
     question = ChangeWhat(flow_id=flow.flow_id, options=(*options, stop), after_no=after_no)
-    context.state.ambiguity.declare(question, context.ids.turn_id)
+    context.state.ambiguity.declare(question)
     context.changes.carry_on = False
 
 
 def ask_for_new_value(context: TurnContext, flow: BaseFlow, slot: str) -> None:
     """Ask for a new value for a slot. The old value stays until the user answers."""
     context.state.ambiguity.resolve(flow_id=flow.flow_id)
-    context.state.ambiguity.declare(AskSlot(flow_id=flow.flow_id, slot=slot), context.ids.turn_id)
+    context.state.ambiguity.declare(AskSlot(flow_id=flow.flow_id, slot=slot))
     context.changes.carry_on = False
 
 

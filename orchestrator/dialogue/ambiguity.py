@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from orchestrator.dialogue.questions import AnyQuestion, Level, Option
 from orchestrator.dialogue.stack import FlowStack
-from orchestrator.types import FlowId, TurnId
+from orchestrator.types import FlowId
 
 MOST_OPEN = 16
 """Maximum number of unresolved questions. The oldest question is dropped first."""
@@ -26,7 +26,6 @@ class Ambiguity:
     about: AnyQuestion
     words: str = ""
     asked: int = 0
-    turn_id: TurnId | None = None
     seen_at: float | None = None
 
     @property
@@ -97,14 +96,14 @@ class AmbiguityHandler:
         concerned = {None, flows[-1].flow_id if flows else None}
         return next((entry for entry in reversed(self.open) if entry.flow_id in concerned), None)
 
-    def declare(self, question: AnyQuestion, turn_id: TurnId | None = None) -> Ambiguity:
+    def declare(self, question: AnyQuestion) -> Ambiguity:
         """Open and count a question.
 
         The new question replaces any question with the same level, flow and slot, and takes over its `asked`
         count.
         """
         earlier = self.find(level=question.level, flow_id=question.flow_id, slot=question.slot)
-        entry = Ambiguity(question, asked=earlier.asked if earlier else 0, turn_id=turn_id)
+        entry = Ambiguity(question, asked=earlier.asked if earlier else 0)
         if earlier is not None:
             self.open.remove(earlier)
         self.open = [*self.open, entry][-MOST_OPEN:]

@@ -43,18 +43,16 @@ class DigressionRecord:
 class PendingApproval:
     """A request for approval of one call with exactly these arguments and this plan revision (PX-17).
 
-    Times are in Unix seconds. The request expires if no decision is made before `expires_at`.
+    The request expires if no decision is made before `expires_at`, in Unix seconds.
     """
 
     approval_id: str
     flow_id: FlowId
     tool_id: ToolId
     arguments: JsonObject
-    asked_at: float
     expires_at: float
     plan_revision: int = 0
     policy_version: str = ""
-    turn_id: TurnId | None = None
     question: str = ""
     cause: Told | None = None
     """The reason displayed to the user, or None to use the reason from the tool's manifest."""

@@ -12,7 +12,6 @@ from typing import Literal
 
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.slots import EVERY_TYPE, SlotTypes
-from orchestrator.dialogue.specification import Family
 from orchestrator.dialogue.understanding import Digression
 from orchestrator.domain.configuration import DomainConfig
 from orchestrator.domain.guarding import Language
@@ -184,7 +183,6 @@ class Domain:
     name: str
     folder: str
     config: DomainConfig
-    intents: Mapping[str, Family]
     flows: Mapping[Dact, type[BaseFlow]]
     entities: Mapping[str, Entity]
     tools: Mapping[ToolId, ToolSpec]

@@ -104,7 +104,7 @@ class Choices:
         )
         run.context.changes.findings[run.flow.flow_id] = run.data
         question = ChooseRow(flow_id=run.flow.flow_id, slot=slot, options=options)
-        run.context.state.ambiguity.declare(question, run.context.ids.turn_id)
+        run.context.state.ambiguity.declare(question)
         return NeedsInput()
 
     def knowledge(self, run: Execution) -> JsonObject:

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Protocol
 
-from orchestrator.turns.access import ApiKey, Caller, Scope
-from orchestrator.types import SessionId, TenantId, UserId
+from orchestrator.turns.access import ApiKey, Caller
+from orchestrator.types import SessionId, TenantId
 
 acting_tenant: ContextVar[str] = ContextVar("acting_tenant", default="")
 """The tenant of the current request. APIs set this variable after authentication.
@@ -17,31 +16,7 @@ While it is empty, row-level security hides the rows of all tenants from the gat
 
 
 class ApiKeys(Protocol):
-    """A store of API keys that keeps only hashes of the secrets. Every method can raise Unavailable."""
-
-    async def create(
-        self,
-        tenant_id: TenantId,
-        name: str,
-        scopes: frozenset[Scope],
-        *,
-        user_id: UserId | None = None,
-        expires_at: datetime | None = None,
-    ) -> tuple[ApiKey, str]:
-        """Create a key. Return its record and its text, which contains the secret and can't be retrieved later.
-
-        `user_id`: the only user for whom the key can act. Default: any user. `expires_at`: when the key
-        expires. Default: never.
-        """
-        ...
-
-    async def list(self, tenant_id: TenantId | None = None) -> list[ApiKey]:
-        """Return a tenant's keys, newest first, including revoked and expired keys. Default: all tenants' keys."""
-        ...
-
-    async def revoke(self, key_id: str) -> ApiKey:
-        """Revoke a key, and return its record. Raises NotFound."""
-        ...
+    """Checks API keys. Every method can raise Unavailable."""
 
     async def find(self, text: str) -> ApiKey | None:
         """Return the key with this text, or None if the key is unknown or no longer valid."""

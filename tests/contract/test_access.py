@@ -15,7 +15,7 @@ from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.shared import REQUESTS, RedisRequestLimits, RedisTickets
 from orchestrator.errors import NotFound, Unavailable
-from orchestrator.ports.access import ApiKeys, Limit, RequestLimits, Tickets
+from orchestrator.ports.access import Limit, RequestLimits, Tickets
 from orchestrator.turns.access import Caller, Scope
 from orchestrator.types import SessionId, TenantId, UserId, new_id
 from parley.testing.store import ManualClock
@@ -34,7 +34,7 @@ class Ports:
         now: the store's time.
     """
 
-    keys: ApiKeys
+    keys: PostgresKeys
     tickets: Tickets
     limits: RequestLimits
     age: Callable[[float], Awaitable[None]]

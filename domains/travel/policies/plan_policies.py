@@ -86,5 +86,5 @@ def _ask_again(run: Execution, slots: tuple[str, str], why: str) -> NeedsInput:
     run.context.tell(NoticeKind.INVALID_VALUE, why=why, slot=slot.replace("_", " "))
     run.flow.clear(slot)
     question = AskSlot(flow_id=run.flow.flow_id, slot=slot)
-    run.context.state.ambiguity.declare(question, run.context.ids.turn_id)
+    run.context.state.ambiguity.declare(question)
     return NeedsInput()

@@ -16,6 +16,8 @@ _FIND = text("SELECT * FROM parley_find_key(:key_id)")
 
 
 class PostgresKeys:
+    """A store of API keys that keeps only hashes of the secrets. Every method can raise Unavailable."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
 
@@ -28,6 +30,11 @@ class PostgresKeys:
         user_id: UserId | None = None,
         expires_at: datetime | None = None,
     ) -> tuple[ApiKey, str]:
+        """Create a key. Return its record and its text, which contains the secret and can't be retrieved later.
+
+        `user_id`: the only user for whom the key can act. Default: any user. `expires_at`: when the key
+        expires. Default: never.
+        """
         text = make_key_text()
         making = (
             insert(api_keys)
@@ -46,12 +53,14 @@ class PostgresKeys:
             return record_of(ApiKey, (await connection.execute(making)).one()), show_key(text)
 
     async def list(self, tenant_id: TenantId | None = None) -> list[ApiKey]:
+        """Return a tenant's keys, newest first, including revoked and expired keys. Default: all tenants' keys."""
         query = select(api_keys).order_by(desc(api_keys.c.created_at))
         if tenant_id is not None:
             query = query.where(api_keys.c.tenant_id == tenant_id)
         return [record_of(ApiKey, row) for row in await self._database.read_all(query)]
 
     async def revoke(self, key_id: str) -> ApiKey:
+        """Revoke a key, and return its record. Raises NotFound."""
         revoking = (
             update(api_keys)
             .where(api_keys.c.key_id == key_id)

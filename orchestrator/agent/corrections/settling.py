@@ -174,7 +174,7 @@ def ask_what_should_happen(
         "changes": list(changes),
         "later": later,
     }
-    context.state.ambiguity.declare(SettleDone(options=tuple(options), shown=asked), context.ids.turn_id)
+    context.state.ambiguity.declare(SettleDone(options=tuple(options), shown=asked))
 
 
 def _offer_to_undo(context: TurnContext, note: EffectNote) -> Option | None:

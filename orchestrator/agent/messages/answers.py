@@ -47,7 +47,7 @@ def act(context: TurnContext, entry: Ambiguity, deed: Deed) -> None:
         case Propose(decision, label) if isinstance(entry.about, SettleDone):
             context.tell(NoticeKind.ASSUMED, why=say("meant", option=label))
             question = replace(entry.about, proposed=decision)
-            context.state.ambiguity.declare(question, context.ids.turn_id)
+            context.state.ambiguity.declare(question)
         case CloseQuestion(told):
             close(context, entry, told=told)
         case Start(dact, slots):

@@ -95,5 +95,5 @@ def _ask_which_slot(context: TurnContext, flow: BaseFlow, understood: Understand
         for name in understood.either
     )
     question = WhichSlot(flow_id=flow.flow_id if own else None, options=options)
-    context.state.ambiguity.declare(question, context.ids.turn_id)
+    context.state.ambiguity.declare(question)
     context.changes.carry_on = False

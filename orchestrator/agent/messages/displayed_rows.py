@@ -83,7 +83,7 @@ def choose_row(context: TurnContext, understood: Understanding) -> bool:
     state.talk_about(place)
     context.tell(NoticeKind.ROW_CHOSEN, row=_name(listed, listed.rows[place]))
     option = Option(name_task(flows[next_ones[0]]), "start_flow", {"dact": next_ones[0]})
-    state.ambiguity.declare(NextTask(options=(option,)), context.ids.turn_id)
+    state.ambiguity.declare(NextTask(options=(option,)))
     context.changes.carry_on = False
     return True
 

@@ -37,5 +37,5 @@ def be_unsure(context: TurnContext, understood: Understanding) -> None:
         for score in understood.flows[: context.world.domain.config.ambiguity.max_choices]
         if score.dact in flows and score.score >= WORTH_OFFERING
     )
-    state.ambiguity.declare(Unclear(options=options), context.ids.turn_id)
+    state.ambiguity.declare(Unclear(options=options))
     request_operator_if_stuck(context)

@@ -111,7 +111,7 @@ def resume_task(context: TurnContext, understood: Understanding) -> None:
                 Option(name_doing(flow).capitalize(), "resume_flow", {"flow_id": flow.flow_id})
                 for flow in flows
             )
-            state.ambiguity.declare(ChooseTask(options=options), context.ids.turn_id)
+            state.ambiguity.declare(ChooseTask(options=options))
             context.changes.carry_on = False
 
 

@@ -180,7 +180,7 @@ def _refuse(context: TurnContext, reached: LimitReached, wanted: Dact, labels: L
         said = understood.text if understood is not None and not understood.is_click else ""
         request = said or name_task(context.world.domain.flows[wanted])
         question = ChooseToStop(options=options, request=request)
-        context.state.ambiguity.declare(question, context.ids.turn_id)
+        context.state.ambiguity.declare(question)
     else:
         flow_id = active.flow_id if active is not None else None
         context.tell(NoticeKind.LIMIT_REACHED, count=len(reached.choices), flow_id=flow_id)

@@ -32,7 +32,6 @@ class Progress:
 
     completed: int
     total: int
-    failed: int
 
     def __str__(self) -> str:
         return f"{self.completed} of {self.total}"
@@ -45,7 +44,6 @@ def read_progress(plan: PlanFlow) -> Progress:
     return Progress(
         completed=sum(step.state is FlowState.COMPLETED for step in counted),
         total=len(counted),
-        failed=sum(step.state is FlowState.INVALID for step in counted),
     )
 
 

@@ -94,7 +94,6 @@ def compile_domain(sources: DomainSources, problems: Problems) -> Compiled:
         name=sources.name,
         folder=sources.folder,
         config=config,
-        intents=intents,
         acts={digit: act.name for digit, act in acts.items()},
         flows=_make_classes(specs, types, problems),
         entities=entities,

@@ -53,7 +53,7 @@ def ask(
         arguments=displayed,
         found=find_taken(run, displayed),
     )
-    run.context.state.ambiguity.declare(asked, run.context.ids.turn_id)
+    run.context.state.ambiguity.declare(asked)
     return NeedsInput()
 
 
@@ -108,11 +108,9 @@ def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: 
         flow_id=run.flow.flow_id,
         tool_id=tool.spec.tool_id,
         arguments=arguments,
-        asked_at=context.now,
         expires_at=context.now + context.world.domain.config.approvals.expires_s,
         plan_revision=plan.revision if plan is not None else 0,
         policy_version=version_policy(run, tool),
-        turn_id=context.ids.turn_id,
         question=tool.spec.description or tool.spec.name,
         cause=cause.told,
         found=find_taken(run, arguments),

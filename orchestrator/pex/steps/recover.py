@@ -118,5 +118,5 @@ def _ask_again(run: Execution, failure: Failed) -> NeedsInput:
         for name in names
     )
     question = ChangeWhat(flow_id=flow.flow_id, options=options)
-    run.context.state.ambiguity.declare(question, run.context.ids.turn_id)
+    run.context.state.ambiguity.declare(question)
     return NeedsInput()

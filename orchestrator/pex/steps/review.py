@@ -36,7 +36,7 @@ async def review(_policy: Choices, run: Execution) -> Ending | None:
 
 def ask_for(run: Execution, slot: str) -> NeedsInput:
     question = AskSlot(flow_id=run.flow.flow_id, slot=slot)
-    run.context.state.ambiguity.declare(question, run.context.ids.turn_id)
+    run.context.state.ambiguity.declare(question)
     return NeedsInput()
 
 

@@ -114,7 +114,6 @@ def make_domain(*tools: ToolSpec, sections: JsonObject | None = None) -> Domain:
         name="shop",
         folder=str(HERE),
         config=default_config({**LOOPBACK, **QUICK, **(sections or {})}),
-        intents={},
         flows={},
         entities={},
         tools={tool.tool_id: tool for tool in tools},

@@ -93,7 +93,6 @@ BREAKS = {
             "flow_id": "gone",
             "tool_id": "x",
             "arguments": {},
-            "asked_at": 1.0,
             "expires_at": 2.0,
         }
     ),

@@ -30,11 +30,8 @@ def make_state() -> DialogueState:
     return DialogueState.new(SessionId("session_1"))
 
 
-def make_approval(flow: BaseFlow, **changes: Any) -> PendingApproval:
-    approval = PendingApproval("approval_1", flow.flow_id, ToolId("flight_book"), {"to": ["JFK"]}, 10.0, 20.0)
-    for name, value in changes.items():
-        setattr(approval, name, value)
-    return approval
+def make_approval(flow: BaseFlow) -> PendingApproval:
+    return PendingApproval("approval_1", flow.flow_id, ToolId("flight_book"), {"to": ["JFK"]}, 20.0)
 
 
 def finish(state: DialogueState, cls: type[BaseFlow], at: float, **outputs: Any) -> BaseFlow:
@@ -60,7 +57,7 @@ def make_full_state() -> DialogueState:
     state.flags = Flags(keep_going=True, has_plan=True, natural_birth=False)
     state.ambiguity.declare(PendingCall(flow_id=top.flow_id, candidate="c", arguments={"tried": [1]}))
     state.digression.record(Digression.HELP)
-    state.approvals.append(make_approval(top, turn_id=TurnId("turn_3")))
+    state.approvals.append(make_approval(top))
     state.say("user", "change my booking")
     state.history.trace.append({"phase": "nlu", "score": 0.9})
     state.effects.append(

@@ -147,7 +147,6 @@ def make_setting(
         name="things",
         folder="",
         config=config,
-        intents={"Look": Family.READ},
         flows={spec.dact: flow_type},
         entities={},
         tools={tool.tool_id: tool for tool in tools},
