@@ -80,6 +80,54 @@ CREATE TABLE state_history (
 );
 COMMENT ON TABLE state_history IS 'The changes of each epoch, with a snapshot at the first epoch and at intervals.';
 
+-- Applies a patch of `orchestrator.dialogue.storage.serialization`, for people who read the tables in psql.
+CREATE FUNCTION parley_patched(before jsonb, patch jsonb) RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE STRICT SET search_path FROM CURRENT AS $$
+DECLARE
+    after jsonb;
+    key text;
+    part jsonb;
+BEGIN
+    IF jsonb_typeof(before) = 'object' THEN
+        after := before - ARRAY(SELECT jsonb_array_elements_text(patch -> '-'));
+        FOR key, part IN SELECT * FROM jsonb_each(patch -> '~') LOOP
+            after := jsonb_set(after, ARRAY[key], parley_patched(before -> key, part));
+        END LOOP;
+        RETURN after || coalesce(patch -> '=', '{}');
+    END IF;
+    SELECT coalesce(jsonb_agg(element ORDER BY place), '[]') INTO after
+    FROM jsonb_array_elements(before) WITH ORDINALITY AS kept (element, place)
+    WHERE place > coalesce((patch ->> '<')::int, 0)
+      AND place <= coalesce((patch ->> '|')::int, jsonb_array_length(before));
+    FOR part IN SELECT * FROM jsonb_array_elements(patch -> '=') LOOP
+        after := jsonb_set(after, ARRAY[part ->> 0], part -> 1);
+    END LOOP;
+    FOR part IN SELECT * FROM jsonb_array_elements(patch -> '~') LOOP
+        after := jsonb_set(after, ARRAY[part ->> 0], parley_patched(after -> (part ->> 0)::int, part -> 1));
+    END LOOP;
+    RETURN after || coalesce(patch -> '+', '[]');
+END
+$$;
+
+-- Returns a session's working state, or null if the session has none.
+CREATE FUNCTION parley_state(wanted text) RETURNS jsonb
+LANGUAGE plpgsql STABLE SET search_path FROM CURRENT AS $$
+DECLARE
+    state jsonb;
+    later jsonb;
+BEGIN
+    SELECT body INTO state FROM states WHERE session_id = wanted;
+    FOR later IN
+        SELECT diff FROM state_history JOIN states USING (session_id)
+        WHERE session_id = wanted AND state_history.epoch > base_epoch AND state_history.epoch <= states.epoch
+        ORDER BY state_history.epoch
+    LOOP
+        state := parley_patched(state, later);
+    END LOOP;
+    RETURN state;
+END
+$$;
+
 CREATE TABLE utterances (
     session_id text REFERENCES lanes ON DELETE CASCADE,
     epoch      bigint,
