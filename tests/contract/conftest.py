@@ -34,7 +34,7 @@ from parley.testing.lane import MemoryLane
 from parley.testing.memory import MemoryRecords
 from parley.testing.scheduled import MemoryScheduledEvents
 from parley.testing.store import ManualClock, MemoryStore
-from tests.contract.factories import claim, submission
+from tests.contract.factories import claim, new_session_id, submission
 from tests.contract.in_memory.approvals import MemoryApprovals
 from tests.contract.in_memory.archive import MemoryEffects, MemoryEventLog, MemoryOutbox
 from tests.contract.in_memory.sessions import MemorySessions
@@ -80,10 +80,20 @@ class Ports:
 
 async def begin(ports: Ports, tenant: TenantId) -> tuple[Lane, Lease]:
     """Submit the first turn of a new session, and claim it."""
-    session_id = SessionId(new_id("session"))
+    session_id = new_session_id()
     await ports.inbox.submit(submission(tenant, session_id, create_session=True, domain="travel"))
-    lane = await ports.make_lane()
+    return await hold(ports, session_id)
+
+
+async def hold(ports: Ports, session_id: SessionId, **options: Any) -> tuple[Lane, Lease]:
+    """Claim a session by a new worker. `options`: of its lane."""
+    lane = await ports.make_lane(**options)
     return lane, await claim(lane, session_id)
+
+
+async def new_session(ports: Ports, tenant: TenantId, **options: Any) -> SessionId:
+    made = await ports.sessions.create(tenant, "travel", session_id=new_session_id(), **options)
+    return made.session_id
 
 
 def _memory_ports() -> Ports:

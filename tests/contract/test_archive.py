@@ -9,14 +9,10 @@ from orchestrator.turns.feedback import Feedback, Rating
 from orchestrator.turns.lease import FrameRecord
 from orchestrator.turns.step import Step, StepStatus
 from orchestrator.types import SessionId, TenantId, TurnId
-from tests.contract.conftest import DURABLE, Ports
-from tests.contract.factories import claim, commit_for, new_session_id, submission
+from tests.contract.conftest import DURABLE, Ports, hold, new_session
+from tests.contract.factories import commit_for, submission
 
 OTHER = TenantId("other")
-
-
-async def make_session(ports: Ports, tenant: TenantId) -> SessionId:
-    return (await ports.sessions.create(tenant, "travel", session_id=new_session_id())).session_id
 
 
 def frame(flow_id: str, frame_id: str) -> FrameRecord:
@@ -25,8 +21,7 @@ def frame(flow_id: str, frame_id: str) -> FrameRecord:
 
 async def run_turn(ports: Ports, tenant: TenantId, session: SessionId, *frames: FrameRecord) -> TurnId:
     await ports.inbox.submit(submission(tenant, session))
-    lane = await ports.make_lane()
-    lease = await claim(lane, session)
+    lane, lease = await hold(ports, session)
     turn_id = lease.work.turn_id
     for place in (1, 2):
         step = Step(f"tool:flight_search:{place}", "tool", StepStatus.FINISHED, "hash", {"secret": "x"}, 12.5)
@@ -37,7 +32,7 @@ async def run_turn(ports: Ports, tenant: TenantId, session: SessionId, *frames: 
 
 @DURABLE
 async def test_frames_are_the_newest_of_each_flow(ports: Ports, tenant: TenantId) -> None:
-    session = await make_session(ports, tenant)
+    session = await new_session(ports, tenant)
     await run_turn(ports, tenant, session, frame("flow_a", "frame_1"), frame("flow_b", "frame_2"))
     last = await run_turn(ports, tenant, session, frame("flow_a", "frame_3"))
 
@@ -54,7 +49,7 @@ async def test_frames_are_the_newest_of_each_flow(ports: Ports, tenant: TenantId
 
 @DURABLE
 async def test_the_journal_tells_calls_and_no_secrets(ports: Ports, tenant: TenantId) -> None:
-    session = await make_session(ports, tenant)
+    session = await new_session(ports, tenant)
     first = await run_turn(ports, tenant, session)
     second = await run_turn(ports, tenant, session)
 
@@ -72,7 +67,7 @@ async def test_the_journal_tells_calls_and_no_secrets(ports: Ports, tenant: Tena
 
 @DURABLE
 async def test_feedback_is_kept_once_per_author(ports: Ports, tenant: TenantId) -> None:
-    session = await make_session(ports, tenant)
+    session = await new_session(ports, tenant)
     turn_id = await run_turn(ports, tenant, session)
     ada = Feedback(Rating.DOWN, "I meant Friday.", {"slots": {"date": "2026-12-04"}}, "ada")
     first = await ports.feedback.give(tenant, turn_id, ada)
@@ -90,7 +85,7 @@ async def test_feedback_is_kept_once_per_author(ports: Ports, tenant: TenantId) 
 
 
 async def test_turns_and_history_are_paged_back(ports: Ports, tenant: TenantId) -> None:
-    session = await make_session(ports, tenant)
+    session = await new_session(ports, tenant)
     turns = [await run_turn(ports, tenant, session) for _ in range(4)]
 
     newest = await ports.inbox.turns(tenant, session_id=session, limit=2)
@@ -107,12 +102,11 @@ async def test_turns_and_history_are_paged_back(ports: Ports, tenant: TenantId) 
 @DURABLE
 async def test_what_a_turn_signalled_is_kept_with_its_commit(ports: Ports, tenant: TenantId) -> None:
     """CO-6"""
-    session = await make_session(ports, tenant)
+    session = await new_session(ports, tenant)
     receipt = await ports.inbox.submit(submission(tenant, session))
     before = await ports.archive.signals(tenant, receipt.turn_id)
     signals = ({"source": "nlu", "type": "prediction", "kind": "task"}, {"source": "pex", "type": "check"})
-    lane = await ports.make_lane()
-    lease = await claim(lane, session)
+    lane, lease = await hold(ports, session)
     await lane.commit(lease, commit_for(lease, signals=signals))
 
     assert before == []

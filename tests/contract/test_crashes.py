@@ -9,12 +9,12 @@ from orchestrator.adapters.postgres.pool import Database
 from orchestrator.turns.lease import Lease
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import SessionId, TenantId
-from tests.contract.conftest import DURABLE, Ports, postgres_ports
+from tests.contract.conftest import DURABLE, Ports, hold, new_session, postgres_ports
 from tests.contract.factories import claim, commit_for, submission
 
 
 async def _submit(ports: Ports, tenant: TenantId, *texts: str) -> SessionId:
-    session = (await ports.sessions.create(tenant, "travel")).session_id
+    session = await new_session(ports, tenant)
     for text in texts:
         await ports.inbox.submit(submission(tenant, session, text))
     return session
@@ -22,8 +22,7 @@ async def _submit(ports: Ports, tenant: TenantId, *texts: str) -> SessionId:
 
 async def _crash(ports: Ports, session: SessionId, *, crashes_below: int | None = 2) -> Lease:
     """Claim the session's turn in a process that ends immediately."""
-    lane = await ports.make_lane(crashes_below=crashes_below)
-    lease = await claim(lane, session)
+    lane, lease = await hold(ports, session, crashes_below=crashes_below)
     await ports.kill(lane)
     await (await ports.make_lane()).sweep(grace_s=60)
     return lease

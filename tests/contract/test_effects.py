@@ -14,7 +14,7 @@ from orchestrator.turns.lease import Lease
 from orchestrator.turns.step import Step, StepStatus
 from orchestrator.turns.turn import IfBusy
 from orchestrator.types import Epoch, FlowId, SessionId, TenantId, ToolId
-from tests.contract.conftest import Ports, begin
+from tests.contract.conftest import Ports, begin, hold
 from tests.contract.factories import claim, commit_for, submission
 
 KEY = "tool:flight_book:1"
@@ -171,8 +171,7 @@ async def _ended(lane: Lane, lease: Lease) -> SessionId:
 
 async def _claimed(ports: Ports, tenant: TenantId, session_id: SessionId) -> tuple[Lane, Lease]:
     await ports.inbox.submit(submission(tenant, session_id))
-    lane = await ports.make_lane()
-    lease = await claim(lane, session_id)
+    lane, lease = await hold(ports, session_id)
     return lane, lease
 
 

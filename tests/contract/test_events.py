@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from orchestrator.types import SessionId, TenantId
-from tests.contract.conftest import Ports
-from tests.contract.factories import new_session_id, submission
+from tests.contract.conftest import Ports, new_session
+from tests.contract.factories import submission
 
 
 async def test_a_client_goes_on_after_the_last_number_it_saw(ports: Ports, tenant: TenantId) -> None:
-    session = (await ports.sessions.create(tenant, "travel", session_id=new_session_id())).session_id
+    session = await new_session(ports, tenant)
     receipts = [await ports.inbox.submit(submission(tenant, session)) for _ in range(5)]
     events = await ports.log.read(tenant, session)
     assert [event.number for event in events] == [1, 2, 3, 4, 5]
@@ -22,7 +22,7 @@ async def test_a_client_goes_on_after_the_last_number_it_saw(ports: Ports, tenan
 
 async def test_another_tenants_log_is_empty(ports: Ports, tenant: TenantId) -> None:
     """RT-22"""
-    session = (await ports.sessions.create(tenant, "travel")).session_id
+    session = await new_session(ports, tenant)
     await ports.inbox.submit(submission(tenant, session))
     assert await ports.log.read(TenantId("other"), session) == []
     assert await ports.log.read(tenant, SessionId("nowhere")) == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -11,14 +10,10 @@ from orchestrator.errors import InboxFull, InvalidInput, NotFound, Refused, Sess
 from orchestrator.turns.lease import Lease
 from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnKind, TurnStatus
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId
-from tests.contract.conftest import Ports
+from tests.contract.conftest import Ports, hold, new_session
 from tests.contract.factories import claim, commit_for, commit_of, new_session_id, submission
 
 SIGNED: JsonObject = {"by": "ann", "why": "It was mended.", "epoch": 0}
-
-
-async def _session(ports: Ports, tenant: TenantId, **options: Any) -> SessionId:
-    return (await ports.sessions.create(tenant, "travel", session_id=new_session_id(), **options)).session_id
 
 
 async def _claimed(ports: Ports, session_id: SessionId, **options: object) -> Lease:
@@ -27,7 +22,7 @@ async def _claimed(ports: Ports, session_id: SessionId, **options: object) -> Le
 
 async def test_accepted_turns_are_numbered_in_order(ports: Ports, tenant: TenantId) -> None:
     """RT-1: `seq` is the session's next number, and `position` counts earlier unfinished turns."""
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     receipts = [await ports.inbox.submit(submission(tenant, session, f"turn {n}")) for n in range(3)]
     assert [receipt.seq for receipt in receipts] == [1, 2, 3]
     assert [receipt.position for receipt in receipts] == [0, 1, 2]
@@ -37,7 +32,7 @@ async def test_accepted_turns_are_numbered_in_order(ports: Ports, tenant: Tenant
 
 
 async def test_an_action_is_kept_as_it_was(ports: Ports, tenant: TenantId) -> None:
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     given = TurnInput(action={"name": "approve", "payload": {"id": 1, "why": None}}, form="action")
     receipt = await ports.inbox.submit(submission(tenant, session).__class__(session, given, tenant))
     assert (await ports.inbox.turn(tenant, receipt.turn_id)).input == given
@@ -46,7 +41,7 @@ async def test_an_action_is_kept_as_it_was(ports: Ports, tenant: TenantId) -> No
 
 async def test_a_turn_has_the_time_and_place_of_its_acceptance(ports: Ports, tenant: TenantId) -> None:
     """RT-29: in every attempt, even after the session's values change. Later turns without values keep them."""
-    session = await _session(ports, tenant, timezone="Europe/Oslo", locale="nb-NO")
+    session = await new_session(ports, tenant, timezone="Europe/Oslo", locale="nb-NO")
     given = [TurnInput("one"), TurnInput("two", timezone="Pacific/Auckland"), TurnInput("three")]
     for one in given:
         await ports.inbox.submit(Submission(session, one, tenant))
@@ -54,8 +49,7 @@ async def test_a_turn_has_the_time_and_place_of_its_acceptance(ports: Ports, ten
 
     abandoned = await _claimed(ports, session)
     await (await ports.make_lane()).abandon(abandoned)
-    lane = await ports.make_lane()
-    lease = await claim(lane, session)
+    lane, lease = await hold(ports, session)
     works, after = [abandoned.work, lease.work], (await lane.commit(lease, commit_for(lease))).next
     while after is not None:
         works.append(after)
@@ -80,7 +74,7 @@ async def test_an_unfinished_turn_does_not_keep_a_later_one_from_naming_a_place(
 ) -> None:
     """RT-29: under every rule, including those that depend on unfinished turns."""
     for rule in (IfBusy.ENQUEUE, IfBusy.UNDERSTAND, IfBusy.INTERRUPT):
-        session = await _session(ports, tenant)
+        session = await new_session(ports, tenant)
         await ports.inbox.submit(submission(tenant, session, "one"))
         named = TurnInput("two", timezone="Asia/Tokyo", locale="ja-JP")
         receipt = await ports.inbox.submit(Submission(session, named, tenant, if_busy=rule))
@@ -92,7 +86,7 @@ async def test_an_unfinished_turn_does_not_keep_a_later_one_from_naming_a_place(
 
 async def test_unknown_and_foreign_sessions_and_turns_are_not_found(ports: Ports, tenant: TenantId) -> None:
     """RT-22"""
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     with pytest.raises(NotFound):
         await ports.inbox.submit(submission(tenant, "nowhere"))
     with pytest.raises(NotFound):
@@ -124,19 +118,19 @@ async def test_a_session_is_made_on_request(ports: Ports, tenant: TenantId) -> N
 
 async def test_the_same_key_gives_the_first_turn(ports: Ports, tenant: TenantId) -> None:
     """RT-5: a repetition stores nothing."""
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     first = await ports.inbox.submit(submission(tenant, session, "one", idempotency_key="k"))
     again = await ports.inbox.submit(submission(tenant, session, "two", idempotency_key="k"))
     assert (again.turn_id, again.seq, again.repeated) == (first.turn_id, first.seq, True)
     assert not first.repeated
     assert [turn.input.text for turn in await ports.inbox.turns(tenant, session_id=session)] == ["one"]
-    other = await _session(ports, tenant)
+    other = await new_session(ports, tenant)
     elsewhere = await ports.inbox.submit(submission(tenant, other, "one", idempotency_key="k"))
     assert elsewhere.turn_id != first.turn_id
 
 
 async def test_a_repeat_is_recognised_even_when_nothing_is_accepted(ports: Ports, tenant: TenantId) -> None:
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     first = await ports.inbox.submit(submission(tenant, session, idempotency_key="k"))
     await ports.sessions.close(tenant, session)
     assert (
@@ -145,7 +139,7 @@ async def test_a_repeat_is_recognised_even_when_nothing_is_accepted(ports: Ports
 
 
 async def test_a_sequence_is_used_once(ports: Ports, tenant: TenantId) -> None:
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     await ports.inbox.submit(submission(tenant, session, sequence=1))
     with pytest.raises(Refused, match="Sequence 1"):
         await ports.inbox.submit(submission(tenant, session, sequence=1))
@@ -154,7 +148,7 @@ async def test_a_sequence_is_used_once(ports: Ports, tenant: TenantId) -> None:
 
 async def test_reject_refuses_while_busy(ports: Ports, tenant: TenantId) -> None:
     """RT-5: for the rule of the turn and of the session."""
-    session = await _session(ports, tenant, if_busy=IfBusy.REJECT)
+    session = await new_session(ports, tenant, if_busy=IfBusy.REJECT)
     await ports.inbox.submit(submission(tenant, session))
     with pytest.raises(SessionBusy):
         await ports.inbox.submit(submission(tenant, session))
@@ -166,11 +160,10 @@ async def test_the_systems_own_turns_are_in_no_users_way(
     ports: Ports, tenant: TenantId, rule: IfBusy
 ) -> None:
     """RT-5, IF-12: users do not wait for a proposal's turn, and never interrupt it."""
-    session = await _session(ports, tenant, if_busy=rule)
+    session = await new_session(ports, tenant, if_busy=rule)
     given = TurnInput(action={"name": "proposal", "payload": {}}, form="action", kind=TurnKind.SYSTEM)
     system = await ports.inbox.submit(Submission(session, given, tenant, if_busy=IfBusy.ENQUEUE))
-    lane = await ports.make_lane()
-    lease = await claim(lane, session)
+    lane, lease = await hold(ports, session)
     assert lease.work.turn_id == system.turn_id
 
     assert (await ports.inbox.submit(submission(tenant, session))).position == 1
@@ -178,7 +171,7 @@ async def test_the_systems_own_turns_are_in_no_users_way(
 
 
 async def test_a_closed_session_accepts_nothing(ports: Ports, tenant: TenantId) -> None:
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     await ports.sessions.close(tenant, session)
     with pytest.raises(SessionClosed):
         await ports.inbox.submit(submission(tenant, session))
@@ -186,7 +179,7 @@ async def test_a_closed_session_accepts_nothing(ports: Ports, tenant: TenantId) 
 
 async def test_the_inbox_of_a_session_is_bounded(ports: Ports, tenant: TenantId) -> None:
     """RT-5: a submission above the limit is rejected and not stored."""
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     inbox = ports.make_inbox(session_limit=2)
     for _ in range(2):
         await inbox.submit(submission(tenant, session))
@@ -197,7 +190,7 @@ async def test_the_inbox_of_a_session_is_bounded(ports: Ports, tenant: TenantId)
 
 
 async def test_characters_that_cannot_be_stored_are_refused(ports: Ports, tenant: TenantId) -> None:
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     for text in ("nul \x00 inside", "half a pair \ud800"):
         with pytest.raises(InvalidInput):
             await ports.inbox.submit(submission(tenant, session, text))
@@ -206,7 +199,7 @@ async def test_characters_that_cannot_be_stored_are_refused(ports: Ports, tenant
 
 async def test_a_queued_turn_is_cancelled_at_once(ports: Ports, tenant: TenantId) -> None:
     """RT-7"""
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     first = await ports.inbox.submit(submission(tenant, session, "first"))
     await ports.inbox.submit(submission(tenant, session, "second"))
     cancelled = await ports.inbox.cancel(tenant, first.turn_id)
@@ -220,10 +213,9 @@ async def test_a_queued_turn_is_cancelled_at_once(ports: Ports, tenant: TenantId
 
 async def test_a_running_turn_is_asked_to_stop(ports: Ports, tenant: TenantId) -> None:
     """RT-7: its worker learns this at the next renewal."""
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     receipt = await ports.inbox.submit(submission(tenant, session))
-    lane = await ports.make_lane()
-    lease = await claim(lane, session)
+    lane, lease = await hold(ports, session)
     assert await lane.renew() == []
     assert (await ports.inbox.cancel(tenant, receipt.turn_id)).status is TurnStatus.RUNNING
     assert await lane.renew() == [(session, receipt.turn_id)]
@@ -237,10 +229,9 @@ async def test_a_new_turn_may_stop_the_present_one(
     ports: Ports, tenant: TenantId, rule: IfBusy, heard: int
 ) -> None:
     """RT-5: `interrupt` keeps the canceled turn in the history, and `rollback` removes it."""
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     stopped = await ports.inbox.submit(submission(tenant, session, "wrong"))
-    lane = await ports.make_lane()
-    lease = await claim(lane, session)
+    lane, lease = await hold(ports, session)
     await ports.inbox.submit(submission(tenant, session, "right", if_busy=rule))
     assert await lane.renew() == [(session, stopped.turn_id)]
     committed = await lane.commit(lease, commit_for(lease, status=TurnStatus.CANCELLED))
@@ -253,7 +244,7 @@ async def test_a_new_turn_may_stop_the_present_one(
 async def test_an_interrupted_turn_that_had_not_begun_is_handed_over_as_cancelled(
     ports: Ports, tenant: TenantId
 ) -> None:
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     await ports.inbox.submit(submission(tenant, session, "wrong"))
     await ports.inbox.submit(submission(tenant, session, "right", if_busy=IfBusy.INTERRUPT))
     assert (await _claimed(ports, session)).work.cancelled
@@ -263,10 +254,9 @@ async def test_what_is_sent_to_be_understood_is_heard_by_the_turn_at_work(
     ports: Ports, tenant: TenantId
 ) -> None:
     """RT-5: in order, up to the first message sent under another rule. A session's only turn waits for no other."""
-    session = await _session(ports, tenant, if_busy=IfBusy.UNDERSTAND)
+    session = await new_session(ports, tenant, if_busy=IfBusy.UNDERSTAND)
     first = await ports.inbox.submit(submission(tenant, session, "first"))
-    lane = await ports.make_lane()
-    lease = await claim(lane, session)
+    lane, lease = await hold(ports, session)
     assert await lane.renew() == []
     assert (await lane.said_meanwhile(lease)).turns == ()
 
@@ -283,10 +273,9 @@ async def test_what_is_sent_to_be_understood_is_heard_by_the_turn_at_work(
 
 
 async def test_what_waits_for_a_missing_predecessor_is_not_heard(ports: Ports, tenant: TenantId) -> None:
-    session = await _session(ports, tenant, if_busy=IfBusy.UNDERSTAND)
+    session = await new_session(ports, tenant, if_busy=IfBusy.UNDERSTAND)
     await ports.inbox.submit(submission(tenant, session, "first", sequence=1))
-    lane = await ports.make_lane()
-    lease = await claim(lane, session)
+    lane, lease = await hold(ports, session)
     await ports.inbox.submit(submission(tenant, session, "third", sequence=3))
     assert (await lane.said_meanwhile(lease)).turns == ()
     await ports.inbox.submit(submission(tenant, session, "second", sequence=2))
@@ -295,8 +284,7 @@ async def test_what_waits_for_a_missing_predecessor_is_not_heard(ports: Ports, t
 
 async def _quarantined(ports: Ports, tenant: TenantId, session: SessionId) -> TurnId:
     receipt = await ports.inbox.submit(submission(tenant, session, "poison"))
-    lane = await ports.make_lane(max_attempts=1)
-    lease = await claim(lane, session)
+    lane, lease = await hold(ports, session, max_attempts=1)
     await lane.abandon(lease, error="it broke")
     assert await lane.claim(session) is None
     return receipt.turn_id
@@ -304,14 +292,13 @@ async def _quarantined(ports: Ports, tenant: TenantId, session: SessionId) -> Tu
 
 async def test_a_quarantined_turn_can_be_retried(ports: Ports, tenant: TenantId) -> None:
     """RT-6: the turn goes to the end of the queue, with all attempts available."""
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     turn_id = await _quarantined(ports, tenant, session)
     assert [t.turn_id for t in await ports.inbox.turns(tenant, status=TurnStatus.QUARANTINED)] == [turn_id]
     await ports.inbox.submit(submission(tenant, session, "later"))
     again = await ports.inbox.retry(tenant, turn_id, SIGNED)
     assert (again.status, again.seq, again.attempts, again.result) == (TurnStatus.QUEUED, 3, 0, None)
-    lane = await ports.make_lane()
-    lease = await claim(lane, session)
+    lane, lease = await hold(ports, session)
     assert lease.work.input.text == "later"
     following = (await lane.commit(lease, commit_for(lease))).next
     assert following is not None
@@ -322,7 +309,7 @@ async def test_a_quarantined_turn_can_be_retried(ports: Ports, tenant: TenantId)
 
 async def test_a_quarantined_turn_can_be_dropped(ports: Ports, tenant: TenantId) -> None:
     """RT-6"""
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     turn_id = await _quarantined(ports, tenant, session)
     dropped = await ports.inbox.drop(tenant, turn_id, SIGNED)
     assert (dropped.status, dropped.error) == (TurnStatus.CANCELLED, "it broke")
@@ -334,13 +321,12 @@ async def test_a_quarantined_turn_can_be_dropped(ports: Ports, tenant: TenantId)
 
 async def test_every_change_leaves_an_event(ports: Ports, tenant: TenantId) -> None:
     """RT-15: the numbers have no gaps, for every kind of writer."""
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     await _quarantined(ports, tenant, session)
     cancelled = await ports.inbox.submit(submission(tenant, session))
     await ports.inbox.cancel(tenant, cancelled.turn_id)
     await ports.inbox.submit(submission(tenant, session))
-    lane = await ports.make_lane()
-    lease = await claim(lane, session)
+    lane, lease = await hold(ports, session)
     await lane.commit(lease, commit_of(lease.work, session))
     events = await ports.log.read(tenant, session)
     assert [event.number for event in events] == [1, 2, 3, 4, 5, 6, 7]

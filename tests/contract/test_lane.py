@@ -12,14 +12,14 @@ from orchestrator.turns.plan import PlanRecord, PlanRevision
 from orchestrator.turns.step import Step, StepStatus
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import SessionId, TenantId
-from tests.contract.conftest import DURABLE, Ports
-from tests.contract.factories import claim, commit_for, new_session_id, submission
+from tests.contract.conftest import DURABLE, Ports, hold, new_session
+from tests.contract.factories import claim, commit_for, submission
 
 LEASE_S = 15.0
 
 
 async def _session_with(ports: Ports, tenant: TenantId, *texts: str, **more: object) -> SessionId:
-    session = (await ports.sessions.create(tenant, "travel", session_id=new_session_id())).session_id
+    session = await new_session(ports, tenant)
     for text in texts:
         await ports.inbox.submit(submission(tenant, session, text, **more))
     return session
@@ -62,8 +62,7 @@ async def test_a_released_lane_goes_to_whoever_claims_next(ports: Ports, tenant:
 async def test_a_commit_writes_everything_at_once(ports: Ports, tenant: TenantId) -> None:
     """RT-4, RT-15"""
     session = await _session_with(ports, tenant, "one")
-    lane = await ports.make_lane()
-    lease = await claim(lane, session)
+    lane, lease = await hold(ports, session)
     committed = await lane.commit(
         lease,
         commit_for(
@@ -113,8 +112,7 @@ async def test_a_holder_that_was_overtaken_writes_nothing(ports: Ports, tenant: 
 async def test_an_old_epoch_does_not_commit(ports: Ports, tenant: TenantId) -> None:
     """RT-3: a worker cannot commit a turn twice."""
     session = await _session_with(ports, tenant, "one", "two")
-    lane = await ports.make_lane()
-    lease = await claim(lane, session)
+    lane, lease = await hold(ports, session)
     await lane.commit(lease, commit_for(lease))
     with pytest.raises(LaneLost):
         await lane.commit(lease, commit_for(lease))
@@ -206,8 +204,7 @@ async def test_a_lost_reply_to_a_commit_costs_the_next_turn_no_attempt(
     ports: Ports, tenant: TenantId
 ) -> None:
     session = await _session_with(ports, tenant, "one", "two")
-    lane = await ports.make_lane()
-    first = await claim(lane, session)
+    lane, first = await hold(ports, session)
     lost = await lane.commit(first, commit_for(first))
     assert lost.next is not None
     await lane.abandon(first, error="the store did not reply")
@@ -314,8 +311,7 @@ async def test_a_gap_that_lasts_is_reported(ports: Ports, tenant: TenantId) -> N
 
 async def test_a_failed_turn_is_committed_too(ports: Ports, tenant: TenantId) -> None:
     session = await _session_with(ports, tenant, "one")
-    lane = await ports.make_lane()
-    lease = await claim(lane, session)
+    lane, lease = await hold(ports, session)
     await lane.commit(lease, commit_for(lease, status=TurnStatus.FAILED, error="past its deadline"))
     turn = await ports.inbox.turn(tenant, lease.work.turn_id)
     assert (turn.status, turn.error, turn.epoch) == (TurnStatus.FAILED, "past its deadline", 1)

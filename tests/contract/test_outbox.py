@@ -7,7 +7,7 @@ import pytest
 from orchestrator.errors import LaneLost
 from orchestrator.turns.lease import OutboxEntry
 from orchestrator.types import TenantId, new_id
-from tests.contract.conftest import Ports
+from tests.contract.conftest import Ports, hold
 from tests.contract.factories import claim, commit_for, new_session_id, submission
 
 AGAIN_AFTER_S = 10.0
@@ -17,8 +17,7 @@ async def _leave(ports: Ports, tenant: TenantId, *entries: OutboxEntry) -> str:
     """Commit a turn with these outbox entries and return its ID."""
     session = new_session_id()
     await ports.inbox.submit(submission(tenant, session, "one", create_session=True, domain="d"))
-    lane = await ports.make_lane()
-    lease = await claim(lane, session)
+    lane, lease = await hold(ports, session)
     await lane.commit(lease, commit_for(lease, outbox=entries))
     return lease.work.turn_id
 

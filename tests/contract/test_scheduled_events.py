@@ -15,12 +15,8 @@ from orchestrator.errors import InboxFull, NotFound, Refused, SessionClosed
 from orchestrator.turns.scheduled import EVENT, RESULT, EventStatus, NewEvent, ScheduledEvent, expect_result
 from orchestrator.turns.turn import TurnKind, TurnRecord, TurnStatus
 from orchestrator.types import JsonObject, SessionId, TenantId
-from tests.contract.conftest import Ports
-from tests.contract.factories import claim, commit_for, new_session_id, submission
-
-
-async def _session(ports: Ports, tenant: TenantId) -> SessionId:
-    return (await ports.sessions.create(tenant, "travel", session_id=new_session_id())).session_id
+from tests.contract.conftest import Ports, hold, new_session
+from tests.contract.factories import commit_for, submission
 
 
 async def _in(ports: Ports, tenant: TenantId, session: SessionId, seconds: float, **more: object) -> NewEvent:
@@ -41,7 +37,7 @@ async def _caused(
 async def test_an_event_without_a_time_is_a_turn_of_the_system_at_once(
     ports: Ports, tenant: TenantId
 ) -> None:
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     event = await ports.scheduled.schedule(NewEvent(session, tenant, "reminder", {"about": "tea"}, "key"))
     [turn] = await _caused(ports, tenant, session)
     assert (event.status, event.turn_id) == (EventStatus.DELIVERED, turn.turn_id)
@@ -53,7 +49,7 @@ async def test_an_event_without_a_time_is_a_turn_of_the_system_at_once(
 
 
 async def test_a_reminder_is_delivered_once_when_it_is_due(ports: Ports, tenant: TenantId) -> None:
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     await ports.scheduled.schedule(await _in(ports, tenant, session, 60))
     await ports.scheduled.deliver_due()
     assert await _caused(ports, tenant, session) == []
@@ -64,7 +60,7 @@ async def test_a_reminder_is_delivered_once_when_it_is_due(ports: Ports, tenant:
 
 
 async def test_a_repeated_key_returns_the_first_event(ports: Ports, tenant: TenantId) -> None:
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     event = await _in(ports, tenant, session, 60)
     first = await ports.scheduled.schedule(event)
     assert await ports.scheduled.schedule(replace(event, name="other", not_before=None)) == first
@@ -78,7 +74,7 @@ async def test_a_repeated_key_returns_the_first_event(ports: Ports, tenant: Tena
 async def test_another_call_of_a_tool_moves_the_event_and_the_same_call_does_not(
     ports: Ports, tenant: TenantId
 ) -> None:
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     event = await _in(ports, tenant, session, 60, set_by="call 1")
     first = await ports.scheduled.schedule(event)
     later = replace(event, not_before=first.not_before + timedelta(seconds=60), set_by="call 2")
@@ -94,7 +90,7 @@ async def test_another_call_of_a_tool_moves_the_event_and_the_same_call_does_not
 
 
 async def test_an_event_is_moved_until_it_is_delivered(ports: Ports, tenant: TenantId) -> None:
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     event = await ports.scheduled.schedule(await _in(ports, tenant, session, 3600))
     moved = await ports.scheduled.move(tenant, session, event.event_id, datetime(2020, 1, 1, tzinfo=UTC))
     assert moved.status is EventStatus.DELIVERED
@@ -103,7 +99,7 @@ async def test_an_event_is_moved_until_it_is_delivered(ports: Ports, tenant: Ten
 
 
 async def test_a_canceled_event_is_never_delivered(ports: Ports, tenant: TenantId) -> None:
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     await ports.scheduled.schedule(await _in(ports, tenant, session, 60))
     assert (await ports.scheduled.cancel(tenant, session, "key")).status is EventStatus.CANCELLED
     await ports.elapse(61)
@@ -112,15 +108,14 @@ async def test_a_canceled_event_is_never_delivered(ports: Ports, tenant: TenantI
 
 
 async def test_canceling_takes_the_turn_back_unless_it_has_started(ports: Ports, tenant: TenantId) -> None:
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     queued = await ports.scheduled.schedule(NewEvent(session, tenant, "reminder", {}, "queued"))
     assert (await ports.scheduled.cancel(tenant, session, queued.event_id)).status is EventStatus.CANCELLED
     [turn] = await _caused(ports, tenant, session)
     assert turn.status is TurnStatus.CANCELLED
 
     started = await ports.scheduled.schedule(NewEvent(session, tenant, "started", {}, "started"))
-    lane = await ports.make_lane()
-    lease = await claim(lane, session)
+    lane, lease = await hold(ports, session)
     assert (await ports.scheduled.cancel(tenant, session, started.event_id)).status is EventStatus.DELIVERED
     await lane.commit(lease, commit_for(lease))
     [turn] = await _caused(ports, tenant, session, "started")
@@ -128,7 +123,7 @@ async def test_canceling_takes_the_turn_back_unless_it_has_started(ports: Ports,
 
 
 async def test_an_event_waits_for_room_in_the_inbox(ports: Ports, tenant: TenantId) -> None:
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     event = await _in(ports, tenant, session, 60)
     await ports.scheduled.schedule(event)
     for number in range(99):
@@ -146,7 +141,7 @@ async def test_an_event_waits_for_room_in_the_inbox(ports: Ports, tenant: Tenant
 
 
 async def test_a_closed_session_takes_no_event(ports: Ports, tenant: TenantId) -> None:
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     await ports.scheduled.schedule(await _in(ports, tenant, session, 60))
     await _finish(ports, session)
     await ports.sessions.close(tenant, session)
@@ -161,7 +156,7 @@ async def test_a_closed_session_takes_no_event(ports: Ports, tenant: TenantId) -
 async def test_a_session_has_a_bounded_number_of_events(
     ports: Ports, tenant: TenantId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     event = await _in(ports, tenant, session, 3600)
     monkeypatch.setattr(sys.modules[type(ports.scheduled).__module__], "MOST_SCHEDULED", 3)
     for number in range(3):
@@ -171,7 +166,7 @@ async def test_a_session_has_a_bounded_number_of_events(
 
 
 async def test_events_of_another_tenant_are_not_found(ports: Ports, tenant: TenantId) -> None:
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     event = await ports.scheduled.schedule(await _in(ports, tenant, session, 60))
     other = TenantId(f"{tenant}-other")
     with pytest.raises(NotFound):
@@ -203,7 +198,7 @@ PAID: JsonObject = {"status": "done", "data": {"receipt": "R-17"}}
 
 async def test_the_result_of_a_call_is_a_turn_once(ports: Ports, tenant: TenantId) -> None:
     """RT-32: many concurrent deliveries cause one turn, which does not contain the signing key."""
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     call = await _expect(ports, tenant, session)
     answers = await asyncio.gather(
         *(ports.scheduled.answer(tenant, call.event_id, call.signature, PAID) for _ in range(4))
@@ -225,7 +220,7 @@ async def test_the_result_of_a_call_is_a_turn_once(ports: Ports, tenant: TenantI
 
 
 async def test_a_call_without_a_result_is_looked_after_when_it_is_due(ports: Ports, tenant: TenantId) -> None:
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     call = await _expect(ports, tenant, session)
     await ports.elapse(61)
     await ports.scheduled.deliver_due()
@@ -240,7 +235,7 @@ async def test_a_call_without_a_result_is_looked_after_when_it_is_due(ports: Por
 
 
 async def test_only_the_signature_of_a_call_answers_it(ports: Ports, tenant: TenantId) -> None:
-    session = await _session(ports, tenant)
+    session = await new_session(ports, tenant)
     call = await _expect(ports, tenant, session)
     reminder = await ports.scheduled.schedule(await _in(ports, tenant, session, 60))
     for reference, signature in (

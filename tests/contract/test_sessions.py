@@ -14,7 +14,7 @@ from orchestrator.turns.lease import Lease
 from orchestrator.turns.step import StepStatus
 from orchestrator.turns.turn import IfBusy, SessionRecord, TurnStatus
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId, new_id
-from tests.contract.conftest import Ports
+from tests.contract.conftest import Ports, hold, new_session
 from tests.contract.factories import claim, commit_for, new_session_id, submission
 from tests.contract.test_effects import effect_of, entry_of, write
 
@@ -36,7 +36,7 @@ async def write_effect(lane: Lane, lease: Lease, status: LedgerStatus = LedgerSt
 
 async def _lived(ports: Ports, tenant: TenantId) -> SessionId:
     """Create a session whose states were `STATES`, one per epoch."""
-    session = (await ports.sessions.create(tenant, "travel", session_id=new_session_id())).session_id
+    session = await new_session(ports, tenant)
     lane = await ports.make_lane()
     before: JsonObject = {}
     for number, state in enumerate(STATES):
@@ -51,7 +51,7 @@ async def test_a_state_that_changes_little_is_whole_for_whoever_takes_the_sessio
     ports: Ports, tenant: TenantId
 ) -> None:
     """ST-2: even if most commits wrote only a diff."""
-    session = (await ports.sessions.create(tenant, "travel", session_id=new_session_id())).session_id
+    session = await new_session(ports, tenant)
     lanes = [await ports.make_lane(), await ports.make_lane()]
     state: JsonObject = {}
     for number in range(25):
@@ -95,7 +95,7 @@ async def test_an_identifier_belongs_to_one_tenant_and_domain(ports: Ports, tena
 async def test_the_latest_activity_comes_first(ports: Ports, tenant: TenantId) -> None:
     names = []
     for _ in range(3):
-        names.append((await ports.sessions.create(tenant, "travel")).session_id)
+        names.append(await new_session(ports, tenant))
         await ports.elapse(1)
     await ports.inbox.submit(submission(tenant, names[0]))
     listed = [record.session_id for record in await ports.sessions.list(tenant)]
@@ -104,7 +104,7 @@ async def test_the_latest_activity_comes_first(ports: Ports, tenant: TenantId) -
 
 
 async def test_closing_is_kept_and_may_be_repeated(ports: Ports, tenant: TenantId) -> None:
-    session = (await ports.sessions.create(tenant, "travel")).session_id
+    session = await new_session(ports, tenant)
     assert (await ports.sessions.close(tenant, session)).closed
     assert (await ports.sessions.close(tenant, session)).closed
     assert (await ports.sessions.get(tenant, session)).closed
@@ -213,8 +213,7 @@ async def test_a_branch_goes_on_from_an_epoch(ports: Ports, tenant: TenantId) ->
     assert said == (await ports.sessions.history(tenant, session))[:4]
     assert said[0]["seq"] == 1
     await ports.inbox.submit(submission(tenant, branch.session_id, "on"))
-    lane = await ports.make_lane()
-    lease = await claim(lane, branch.session_id)
+    lane, lease = await hold(ports, branch.session_id)
     assert (lease.epoch, lease.work.seq, orjson.loads(lease.present_state or b"")) == (3, 3, first)
     await lane.commit(lease, commit_for(lease, before=first, after={**first, "on": True}))
     assert len(await ports.sessions.history(tenant, branch.session_id)) == 6
@@ -263,8 +262,7 @@ async def test_what_waits_for_a_yes_is_open_again_in_a_branch(ports: Ports, tena
         "approvals": [{"approval_id": "a"}],
     }
     await ports.inbox.submit(submission(tenant, session))
-    lane = await ports.make_lane()
-    lease = await claim(lane, session)
+    lane, lease = await hold(ports, session)
     await lane.commit(lease, commit_for(lease, after=state))
 
     branch = await ports.sessions.branch(tenant, session)
@@ -284,7 +282,7 @@ async def test_what_waits_for_a_yes_is_open_again_in_a_branch(ports: Ports, tena
 
 async def test_a_branch_is_whole_while_its_parent_goes_on(ports: Ports, tenant: TenantId) -> None:
     """ST-4: state, history and ledger are of one epoch despite concurrent commits."""
-    session = (await ports.sessions.create(tenant, "travel")).session_id
+    session = await new_session(ports, tenant)
     made = list[SessionRecord]()
 
     async def talk() -> None:
@@ -332,8 +330,7 @@ async def test_a_turn_that_is_at_work_or_whose_worker_died_is_no_part_of_a_branc
     assert await ports.effects.list(tenant, branch) == []
     assert len(await ports.sessions.history(tenant, branch)) == 8
     await ports.inbox.submit(submission(tenant, branch))
-    other = await ports.make_lane()
-    own = await claim(other, branch)
+    other, own = await hold(ports, branch)
     found = await other.find_effect(own, effect_of("anything", number=str(lease.epoch)))
     assert found is None
     await other.commit(own, commit_for(own))
