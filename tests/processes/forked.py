@@ -114,19 +114,24 @@ class ForkServer:
             return self.processes[self._started.pop()]
 
     def _listen(self) -> None:
-        while answer := self._orders.recv(100):
-            what, pid, *end = answer.split()
+        try:
+            while answer := self._orders.recv(100):
+                self._note(answer)
+        finally:  # also if the server was killed before it read an order, which resets the connection
             with self._answered:
-                if what == b"started":
-                    self.processes[int(pid)] = ForkedProcess(int(pid))
-                    self._started.append(int(pid))
-                    self._answered.notify()
-                else:
-                    code, cpu_s = end
-                    self.processes[int(pid)].note_end(int(code), float(cpu_s))
+                self._is_lost = True
+                self._answered.notify()
+
+    def _note(self, answer: bytes) -> None:
+        what, pid, *end = answer.split()
         with self._answered:
-            self._is_lost = True
-            self._answered.notify()
+            if what == b"started":
+                self.processes[int(pid)] = ForkedProcess(int(pid))
+                self._started.append(int(pid))
+                self._answered.notify()
+            else:
+                code, cpu_s = end
+                self.processes[int(pid)].note_end(int(code), float(cpu_s))
 
 
 @cache
