@@ -183,9 +183,9 @@ def empty_database(deployment: Deployment) -> Iterator[None]:
         deployment.sql(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-older_schema = stated(
-    "UPDATE alembic_version SET version_num = '0000'", f"UPDATE alembic_version SET version_num = '{HEAD}'"
-)
+_SCHEMA = "UPDATE alembic_version SET version_num = '{}'"
+older_schema = stated(_SCHEMA.format("0000"), _SCHEMA.format(HEAD))
+newer_schema = stated(_SCHEMA.format("9999"), _SCHEMA.format(HEAD))
 read_only_database = stated(
     "ALTER ROLE {user} SET default_transaction_read_only = on",
     "ALTER ROLE {user} RESET default_transaction_read_only",

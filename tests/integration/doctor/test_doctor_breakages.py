@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -19,6 +20,9 @@ from orchestrator.adapters.redis.worker_registry import RegisteredProcess, Worke
 from parley.diagnosis import database, surroundings
 from parley.main import run
 from parley.roles import QUEUES, Role
+from parley.stack import TRAINED_FOLDER
+from tests.cases import for_each
+from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.chaos.submitting import submitter
 from tests.integration.doctor import breakages
 from tests.integration.doctor.breakages import ELSEWHERE, NOBODY, Break, Deployment, told
@@ -103,7 +107,7 @@ async def deployment(
 ) -> Deployment:
     """Yield a complete deployment: stores, schema, and processes for every queue and the schedule."""
     for name in [*os.environ]:
-        if name.startswith(("PARLEY_", "OPENAI_", "FLOWER_")):
+        if name.startswith(("PARLEY_", "OPENAI_", "FLOWER_")) and name != TRAINED_FOLDER:
             monkeypatch.delenv(name)
     async with connect(redis_url) as client:
         board = WorkerRegistry(client)
@@ -113,116 +117,130 @@ async def deployment(
     return Deployment({"DATABASE_URL": login_url, "REDIS_URL": redis_url}, database_url)
 
 
+Diagnose = Callable[[], list[dict[str, Any]]]
+
+
+@pytest.fixture
 def diagnose(
-    deployment: Deployment, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> tuple[int, list[dict[str, Any]]]:
-    """Return the command's exit code and findings."""
-    for name, value in deployment.environment.items():
-        monkeypatch.setenv(name, value)
-    code = run(["doctor", "--json", "--data-dir", str(folder)])
-    return code, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    deployment: Deployment,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Diagnose:
+    """Return the command as a function that returns its findings. It must fail if one is bad."""
+
+    def findings() -> list[dict[str, Any]]:
+        for name, value in deployment.environment.items():
+            monkeypatch.setenv(name, value)
+        code = run(["doctor", "--json", "--data-dir", str(tmp_path)])
+        found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert code == bool(of_state(found, "bad"))
+        return found
+
+    return findings
 
 
 def of_state(findings: list[dict[str, Any]], state: str) -> list[dict[str, Any]]:
     return [finding for finding in findings if finding["state"] == state]
 
 
-def test_nothing_is_wrong_with_one_that_is_whole(
-    deployment: Deployment,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_nothing_is_wrong_with_one_that_is_whole(diagnose: Diagnose) -> None:
     """The reference for all cases below."""
-    code, findings = diagnose(deployment, tmp_path, monkeypatch, capsys)
-    assert of_state(findings, "bad") == []
-    assert code == 0
+    assert of_state(diagnose(), "bad") == []
 
 
 @pytest.mark.parametrize("what", BREAKAGES)
 def test_what_is_broken_is_named_with_what_to_do(
-    what: str,
-    deployment: Deployment,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    what: str, deployment: Deployment, diagnose: Diagnose
 ) -> None:
     breaking, names, remedy = BREAKAGES[what]
     with breaking(deployment):
-        code, findings = diagnose(deployment, tmp_path, monkeypatch, capsys)
+        findings = diagnose()
     found = of_state(findings, "bad")
     assert {finding["name"] for finding in found} == names, found
     assert any(remedy in finding["remedy"] for finding in found), found
     assert all(finding["remedy"] for finding in found)
-    assert code == 1
     said = json.dumps(findings)
     for secret in ("password@", "right-password", "wrong-password", "newcomer-password", "expired-key"):
         assert secret not in said
 
 
 def test_a_server_that_is_too_old_is_sent_to_a_newer_one(
-    deployment: Deployment,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    diagnose: Diagnose, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without an old server at hand, the minimum version is raised above this server's."""
     monkeypatch.setattr(database, "OLDEST_VERSION", 99)
-    code, findings = diagnose(deployment, tmp_path, monkeypatch, capsys)
-    (found,) = of_state(findings, "bad")
+    (found,) = of_state(diagnose(), "bad")
     assert (found["name"], found["remedy"]) == ("postgres", "upgrade to PostgreSQL 99 or newer")
-    assert code == 1
 
 
 def test_a_disk_that_is_nearly_full_is_told_where_stores_are_embedded(
-    deployment: Deployment,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    deployment: Deployment, diagnose: Diagnose, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The minimum free disk space is raised above the actual free space."""
     deployment.environment.clear()
     for name in ("DATABASE_URL", "REDIS_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(surroundings, "_FREE_BYTES", 1 << 62)
-    code, findings = diagnose(deployment, tmp_path, monkeypatch, capsys)
-    (found,) = of_state(findings, "bad")
+    (found,) = of_state(diagnose(), "bad")
     assert found["name"] == "data folder"
     assert found["remedy"].startswith("free disk space")
-    assert code == 1
 
 
-def test_a_server_without_pgvector_does_less_and_is_noted(
-    deployment: Deployment,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+@for_each(
+    ("breaking", "name", "message", "remedy"),
+    [
+        (breakages.no_pgvector, "postgres", "without pgvector", "install the extension"),
+        (breakages.newer_schema, "schema", "newer", "newer"),
+    ],
+)
+def test_what_does_less_is_noted(
+    breaking: Break, name: str, message: str, remedy: str, deployment: Deployment, diagnose: Diagnose
 ) -> None:
-    with breakages.no_pgvector(deployment):
-        code, findings = diagnose(deployment, tmp_path, monkeypatch, capsys)
-    (noted,) = [finding for finding in of_state(findings, "note") if finding["name"] == "postgres"]
-    assert "without pgvector" in noted["message"]
-    assert "install the extension" in noted["remedy"]
-    assert code == 0
+    with breaking(deployment):
+        findings = diagnose()
+    (noted,) = [finding for finding in of_state(findings, "note") if finding["name"] == name]
+    assert message in noted["message"]
+    assert remedy in noted["remedy"]
+    assert of_state(findings, "bad") == []
 
 
-async def test_sessions_that_nobody_takes_up_are_told(
-    deployment: Deployment,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+async def test_sessions_that_nobody_takes_up_are_told(deployment: Deployment, diagnose: Diagnose) -> None:
     async with submitter(deployment.owner_url, deployment.environment["REDIS_URL"]) as client:
         await client.submit("left-alone", "say", hint=False)
     deployment.sql("UPDATE turns SET accepted_at = accepted_at - interval '2 minutes'")
     try:
-        code, findings = diagnose(deployment, tmp_path, monkeypatch, capsys)
+        (found,) = of_state(diagnose(), "bad")
     finally:
         deployment.sql("TRUNCATE turns, lanes CASCADE")
-    (found,) = of_state(findings, "bad")
     assert found["name"] == "lanes"
     assert "start more workers" in found["remedy"]
-    assert code == 1
+
+
+def test_a_real_worker_is_seen_while_it_lives_and_no_longer(
+    deployment: Deployment, diagnose: Diagnose, tmp_path: Path
+) -> None:
+    def seen() -> bool:
+        return not any(finding["name"] == "queue turns" for finding in of_state(diagnose(), "bad"))
+
+    with (
+        breakages.nobody_of("worker")(deployment),
+        fleet(deployment.owner_url, deployment.environment["REDIS_URL"], tmp_path) as crew,
+    ):
+        (worker,) = crew.start(1)
+        assert not seen()
+        wait_until(seen, within_s=10, what="doctor sees the worker")
+        assert worker.stop() in {0, -signal.SIGTERM}
+        wait_until(lambda: not seen(), within_s=20, what="doctor sees the worker no more")
+
+
+def test_before_a_start_only_what_must_run_by_then_is_wrong(
+    deployment: Deployment, diagnose: Diagnose, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with breakages.nobody_of("worker", "beat")(deployment):
+        assert of_state(diagnose(), "bad")
+        assert run(["doctor", "--preflight", "--data-dir", str(tmp_path)]) == 0
+    assert "BAD" not in capsys.readouterr().out
 
 
 def test_a_secret_whose_file_is_missing_is_named(
@@ -231,7 +249,6 @@ def test_a_secret_whose_file_is_missing_is_named(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    del deployment.environment["DATABASE_URL"]
     monkeypatch.delenv("DATABASE_URL", raising=False)
     monkeypatch.setenv("DATABASE_URL_FILE", "/nowhere/database_url")
     assert run(["doctor", "--data-dir", str(tmp_path)]) == 1
