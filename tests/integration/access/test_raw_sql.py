@@ -70,17 +70,19 @@ def test_the_search_would_find_rows_of_the_other_tenant(filled: Place) -> None:
 
 
 def test_copying_gives_what_selecting_gives(person: psycopg.Connection[Any]) -> None:
+    hidden: set[str] = set()
     for table in tenant_tables(person):
         for source in (table, f"(SELECT * FROM {table})", f"(TABLE {table})"):
             try:
                 rows = copied(person, source)
             except psycopg.errors.InsufficientPrivilege:
-                assert table in HIDDEN_FROM_PEOPLE
+                hidden.add(table)
                 continue
             except psycopg.errors.FeatureNotSupported:
                 continue  # never COPY from a partitioned table itself
             assert A.encode() in rows, table
             assert B.encode() not in rows, table
+    assert hidden == HIDDEN_FROM_PEOPLE
 
 
 @pytest.mark.parametrize(
@@ -111,6 +113,10 @@ def test_copying_gives_what_selecting_gives(person: psycopg.Connection[Any]) -> 
         "GRANT ALL ON sessions TO CURRENT_USER",
         "CREATE EXTENSION dblink",
         "CREATE TEMP VIEW mine AS SELECT * FROM sessions",
+        "CREATE FUNCTION public.session_user() RETURNS text LANGUAGE sql AS 'SELECT 1'",
+        f"INSERT INTO tenant_readers VALUES (session_user, '{B}')",
+        "DROP POLICY parley_tenant ON sessions",
+        "SELECT parley_guard('sessions', '', '', '')",
     ],
 )
 @pytest.mark.parametrize(

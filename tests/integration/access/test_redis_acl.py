@@ -18,6 +18,7 @@ from tests.celery_clients import celery_client, submit_turn
 from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.chaos.processes.counting import EFFECTS
 from tests.integration.deploy.fixtures.deployment import make_secrets
+from tests.integration.deploy.fixtures.manifests import KEDA_COUNT
 from tests.integration.deploy.fixtures.servers import deployed_redis
 from tests.integration.gateway import House, open_house
 from tests.integration.workers.test_workers_flower_pages import flower
@@ -128,13 +129,8 @@ def test_nothing_that_hurts_is_allowed(urls: dict[str, str], user: str) -> None:
             with pytest.raises(redis.ResponseError) as refusal:
                 client.execute_command(*command)
             told = str(refusal.value).lower()
-            assert any(
-                words in told
-                for words in ("permission", "the user executing the script can't", "not allowed")
-            ), (
-                command,
-                told,
-            )
+            refusals = ("permission", "the user executing the script can't", "not allowed")
+            assert any(words in told for words in refusals), (command, told)
 
 
 @for_each(
@@ -179,20 +175,12 @@ def test_the_server_keeps_what_it_is_given_and_strangers_may_nothing(urls: dict[
         other.ping()
 
 
-LENGTH_AS_KEDA_ASKS = """
-local kind = redis.call('type', KEYS[1]).ok
-return redis.call(({zset = 'zcard', list = 'llen', none = 'llen'})[kind], KEYS[1])
-"""
-
-
 def test_whoever_scales_counts_what_waits(urls: dict[str, str]) -> None:
     with redis.Redis.from_url(urls["parley-worker"]) as worker:
         worker.zadd("parley:ready", {"a": 1, "b": 2})
         worker.lpush("submissions", "x")
     with redis.Redis.from_url(urls["parley-scaler"]) as scaler:
-        counted = [
-            scaler.eval(LENGTH_AS_KEDA_ASKS, 1, key) for key in ("parley:ready", "submissions", "urgent")
-        ]
+        counted = [scaler.eval(KEDA_COUNT, 1, key) for key in ("parley:ready", "submissions", "urgent")]
     assert counted == [2, 1, 0]
 
 

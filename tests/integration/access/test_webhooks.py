@@ -143,7 +143,7 @@ async def test_a_slow_receiver_holds_up_nobody_else(post: Post) -> None:
     ],
 )
 async def test_a_private_address_is_never_spoken_to(post: Post, url: str) -> None:
-    """`tools/test_http_addresses.py` has all forms."""
+    """`attacks/test_addresses.py` has all forms."""
     async with receiver() as place, post.worker(networks=()):
         await post.talk(await post.session(url.format(port=place.port)))
         await post.failing(error="the address is not public")

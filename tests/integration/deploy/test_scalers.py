@@ -14,14 +14,7 @@ from orchestrator.ports.tasks import START_RUN
 from tests.celery_clients import submit_turn
 from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.chaos.submitting import submitter
-from tests.integration.deploy.fixtures.manifests import Manifest, named
-
-COUNT = """
-local kind = redis.call('TYPE', KEYS[1]).ok
-local command = {zset = 'ZCARD', list = 'LLEN', none = 'LLEN'}
-return redis.call(command[kind], KEYS[1])
-"""
-"""Redis commands of KEDA's scaler, which counts sorted sets as well as lists."""
+from tests.integration.deploy.fixtures.manifests import KEDA_COUNT, Manifest, named
 
 
 def triggers(scaled: str) -> dict[str, Manifest]:
@@ -33,7 +26,7 @@ def ask(trigger: Manifest, database_url: str, redis_url: str) -> float:
     """Query a trigger's source like its scaler."""
     if trigger["type"] == "redis":
         with redis.Redis.from_url(redis_url) as client:
-            return float(client.eval(COUNT, 1, trigger["metadata"]["listName"]))
+            return float(client.eval(KEDA_COUNT, 1, trigger["metadata"]["listName"]))
     with psycopg.connect(database_url) as connection:
         row = connection.execute(trigger["metadata"]["query"]).fetchone()
     assert row is not None
