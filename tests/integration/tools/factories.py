@@ -20,7 +20,7 @@ from orchestrator.models.calling import CallContext
 from orchestrator.telemetry import drop_signal
 from orchestrator.tools.middleware import ToolPorts
 from orchestrator.tools.runner import ToolRunner
-from orchestrator.tools.toolbox import Toolbox, ToolResult
+from orchestrator.tools.toolbox import Toolbox, ToolError, ToolResult
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import Effect
 from orchestrator.turns.step import UnknownOutcome
@@ -210,6 +210,11 @@ class Caller:
         assert tool is not None
         context = make_context(self.domain, turn=f"turn_{self.turns}", user=user, tenant=TenantId(tenant))
         return await self.runner.call(context, FlowId("flow_1"), tool, arguments)
+
+    async def refused(self, tool_id: str = "thing_get", /, **arguments: Any) -> ToolError:
+        result = await self.call(tool_id, **arguments)
+        assert isinstance(result, ToolError), result
+        return result
 
 
 def tool_call() -> ToolCall:

@@ -7,11 +7,9 @@ from contextlib import ExitStack
 import orjson
 import pytest
 
-from orchestrator.adapters.tools.addresses import AddressGuard
 from orchestrator.adapters.tools.http import HttpTools
 from orchestrator.errors import FailureCategory, ToolFailure
-from orchestrator.tools.toolbox import ToolData, ToolError
-from tests.cases import for_each
+from orchestrator.tools.toolbox import ToolData
 from tests.integration.tools.factories import Caller, http_tool, make_domain, schema, tool_call
 from tests.integration.tools.web import Web, serve
 
@@ -36,18 +34,16 @@ async def test_redirects_to_other_hosts_are_not_followed(web: Web):
         async with Caller(
             http_tool(web.url + "/away", headers={"X-Key": "${KEY}"}), environment={"KEY": "1"}
         ) as caller:
-            result = await caller.call()
+            result = await caller.refused()
 
-    assert isinstance(result, ToolError)
     assert result.category is FailureCategory.SERVER_ERROR
     assert other.asked == []
 
 
 async def test_redirects_come_to_an_end(web: Web):
     async with Caller(http_tool(web.url + "/round")) as caller:
-        result = await caller.call()
+        await caller.refused()
 
-    assert isinstance(result, ToolError)
     assert len(web.asked) == 3
 
 
@@ -55,9 +51,8 @@ async def test_private_addresses_are_refused_unless_the_domain_allows_them(web: 
     async with Caller(
         http_tool(web.url + "/echo/x"), sections={"network": {"private_networks": []}}
     ) as caller:
-        result = await caller.call()
+        result = await caller.refused()
 
-    assert isinstance(result, ToolError)
     assert result.category is FailureCategory.AUTH_ERROR
     assert web.asked == []
 
@@ -95,30 +90,3 @@ async def test_the_connection_goes_to_the_address_that_was_checked(web: Web):
     assert answer == {"ok": True}
     assert looked_up == ["shop.example"]
     assert web.last.headers["host"] == f"shop.example:{port}"
-
-
-@for_each(
-    "address",
-    [
-        "127.0.0.1",
-        "10.0.0.1",
-        "192.168.1.1",
-        "172.16.0.1",
-        "169.254.169.254",
-        "100.64.0.1",
-        "0.0.0.0",
-        "224.0.0.1",
-        "::1",
-        "::",
-        "fe80::1%eth0",
-        "fc00::1",
-        "::ffff:127.0.0.1",
-        "64:ff9b::7f00:1",
-        "2002:7f00:1::",
-        "ff02::1",
-    ],
-)
-def test_no_form_of_a_private_address_passes(address: str):
-    assert not AddressGuard([]).allows(address)
-    assert AddressGuard([]).allows("93.184.215.14")
-    assert AddressGuard([]).allows("2606:2800:21f:cb07:6820:80da:af6b:8b2c")

@@ -89,16 +89,13 @@ async def test_what_a_tool_reports_as_its_failure_has_a_category(place: dict[str
     lie = mcp_tool("thing_lie", "thing_lie", output_schema=schema("count", count="integer"), **place)
     tools = [mcp_tool("thing_fail", "thing_fail", **place), mcp_tool("thing_refuse", "thing_refuse", **place)]
     async with Caller(lie, *tools) as caller:
-        failed = await caller.call("thing_fail")
-        refused = await caller.call("thing_refuse")
-        lied = await caller.call("thing_lie")
+        failed = await caller.refused("thing_fail")
+        refused = await caller.refused("thing_refuse")
+        lied = await caller.refused("thing_lie")
 
-    assert isinstance(lied, ToolError)
     assert "can't use" in english(lied.message)
-    assert isinstance(failed, ToolError)
     assert (failed.category, failed.undecided) == (FailureCategory.SERVER_ERROR, True)
     assert "secret detail" not in english(failed.message)
-    assert isinstance(refused, ToolError)
     assert (refused.category, refused.undecided) == (FailureCategory.NOT_FOUND, False)
 
 
@@ -204,9 +201,8 @@ async def test_private_addresses_are_refused_unless_the_domain_allows_them():
     with serve(make_server().streamable_http_app(json_response=True)) as url:
         tool = mcp_tool("number_add", inputs=ADD, url=url + "/mcp")
         async with Caller(tool, sections={"network": {"private_networks": []}}) as caller:
-            result = await caller.call(left=1)
+            result = await caller.refused(left=1)
 
-    assert isinstance(result, ToolError)
     assert "can't be reached" in english(result.message)
 
 
@@ -218,11 +214,10 @@ async def test_a_server_gets_to_see_only_the_variables_that_it_is_given():
     async with Caller(*tools, environment={"SHOP_KEY": "s3cret", "OTHER_KEY": "x"}) as caller:
         given = await caller.call("variable_show", name="SHOP_KEY")
         other = await caller.call("variable_show", name="OTHER_KEY")
-        without = await caller.call("variable_look", name="MISSING_KEY")
+        without = await caller.refused("variable_look", name="MISSING_KEY")
 
     assert given == ToolData({"value": "s3cret"})
     assert other == ToolData({"value": None})
-    assert isinstance(without, ToolError)
     assert without.category is FailureCategory.AUTH_ERROR
 
 
@@ -269,10 +264,9 @@ async def test_output_between_messages_costs_nothing():
 async def test_a_server_gets_neither_our_model_nor_our_user(tool: str):
     """The server may ask for both; nothing here answers, and its call fails."""
     async with Caller(mcp_tool(tool), mcp_tool("number_add", "number_add", inputs=ADD)) as caller:
-        asked = await caller.call()
+        asked = await caller.refused()
         other = await caller.call("number_add", left=1)
 
-    assert isinstance(asked, ToolError)
     assert asked.category is FailureCategory.SERVER_ERROR
     assert "password" not in english(asked.message)
     assert other == ToolData({"total": 2})
