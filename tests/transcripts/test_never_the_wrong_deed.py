@@ -77,12 +77,6 @@ async def test_a_click_about_a_task_that_is_over_changes_nothing(name: str) -> N
     assert turn["flows"] == offer["flows"]
 
 
-@for_each("words", ["yes", "yes please, book it", "sure, go ahead", "book it", "ok 👍🏽"])
-async def test_a_plain_yes_books(words: str) -> None:
-    talk = await after(OFFER, words)
-    assert await booked(talk) == [("OSL", "FCO")]
-
-
 async def test_a_no_that_is_taken_back_offers_the_same_once_more() -> None:
     talk = begin()
     for words in (OFFER, "no", "sorry, yes, book it"):

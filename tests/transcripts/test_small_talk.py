@@ -61,3 +61,23 @@ async def test_what_was_said_is_said_again() -> None:
     talk = begin()
     first = await talk.say("list my bookings")
     assert (await talk.say("what did you say?"))["reply"] == first["reply"]
+
+
+@for_each("praise", ["nice", "Nice!", "very nice", "how nice", "nice one", "nice price"])
+async def test_praise_that_is_also_a_city_puts_the_offer_again(praise: str) -> None:
+    """IR-6"""
+    talk = begin()
+    offer = await talk.say(OFFER)
+
+    turn = await talk.say(praise)
+
+    assert turn["reply"].endswith(offer["reply"])
+    assert "Nice (NCE)" not in turn["reply"]
+    assert "Booked" in (await talk.say("yes"))["reply"]
+
+
+@for_each("change", ["to Nice please", "make it Nice", "Nice instead", "from nice"])
+async def test_the_city_is_still_a_city(change: str) -> None:
+    talk = await after(OFFER)
+
+    assert "Nice (NCE)" in (await talk.say(change))["reply"]

@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-from functools import cache
-from importlib.metadata import distribution
-from pathlib import Path
 
 import orjson
 import pytest
-from jsonschema import Draft7Validator
 
 from domains.analytics.exports import write_text
 from orchestrator.errors import ToolFailure
 from orchestrator.res.charts import Drawn, draw
 from tests.unit.analytics.factories import Office, a_call
-
-
-@cache
-def vega_lite() -> Draft7Validator:
-    """Return Vega-Lite's JSON schema from the package `altair`."""
-    path = Path(str(distribution("altair").locate_file("altair/vegalite/v6/schema/vega-lite-schema.json")))
-    return Draft7Validator(orjson.loads(path.read_bytes()))
-
+from tests.unit.res.test_charts import validator
 
 CHARTS = [
     {"table": "barley", "kind": "bar", "column": "yield", "by": "site"},
@@ -47,14 +36,14 @@ async def test_every_chart_is_valid_vega_lite(inputs: dict[str, str]) -> None:
     drawn = draw(found["rows"], found["title"], found["chart_type"])
     assert isinstance(drawn, Drawn)
     chart = drawn.spec
-    errors = [error.message for error in vega_lite().iter_errors(chart)]
+    errors = [error.message for error in validator().iter_errors(chart)]
     assert errors == []
     names = {chart["encoding"][axis]["field"] for axis in ("x", "y")}
     assert all(names <= row.keys() for row in chart["data"]["values"])
 
 
 def test_the_schema_turns_away_what_is_no_chart() -> None:
-    assert not vega_lite().is_valid({"mark": "pie chart", "encoding": {"x": {"field": 3}}})
+    assert not validator().is_valid({"mark": "pie chart", "encoding": {"x": {"field": 3}}})
 
 
 async def test_a_result_is_drawn_as_it_is() -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import httpx
+import pytest
 
 from gateway.auth.authentication import Access
 from gateway.dependencies import Dependencies
@@ -65,56 +66,59 @@ async def desk(approval: Literal["user", "operator"] | None = None) -> AsyncIter
         yield place
 
 
-async def test_a_grant_resumes_the_session_and_is_kept() -> None:
+@pytest.fixture
+async def place() -> AsyncIterator[Desk]:
     async with desk() as place:
-        await place.talk.say("wipe disk of printer one")
-        (asked,) = await place.get("/v1/approvals", status="pending")
-        assert (asked["tool_id"], asked["arguments"]) == ("disk_wipe", {"printer": "P1"})
-        assert asked["session_id"] == place.talk.session_id
-
-        answer = await place.decide(asked["approval_id"], "grant", decided_by="boss", reason="it is old")
-        await place.work()
-
-        assert answer.status_code == 200
-        assert answer.json()["status"] == "granted"
-        (used,) = await place.get("/v1/approvals")
-        assert (used["status"], used["decided_by"], used["reason"]) == ("used", "boss", "it is old")
-        (effect,) = await place.get(f"/v1/sessions/{place.talk.session_id}/effects")
-        assert (effect["tool_id"], effect["status"], effect["result"]) == (
-            "disk_wipe",
-            "done",
-            {"wiped": "P1"},
-        )
-        roles = [line["role"] for line in await place.history()]
-        assert roles == ["user", "agent", "system", "agent"]
+        yield place
 
 
-async def test_a_denial_gives_the_task_up_and_says_why() -> None:
-    async with desk() as place:
-        await place.talk.say("wipe disk of printer one")
-        (asked,) = await place.get("/v1/approvals")
+async def test_a_grant_resumes_the_session_and_is_kept(place: Desk) -> None:
+    await place.talk.say("wipe disk of printer one")
+    (asked,) = await place.get("/v1/approvals", status="pending")
+    assert (asked["tool_id"], asked["arguments"]) == ("disk_wipe", {"printer": "P1"})
+    assert asked["session_id"] == place.talk.session_id
 
-        await place.decide(asked["approval_id"], "deny", reason="not on a Friday")
-        await place.work()
+    answer = await place.decide(asked["approval_id"], "grant", decided_by="boss", reason="it is old")
+    await place.work()
 
-        assert "wasn't approved (not on a Friday)" in (await place.history())[-1]["content"]
-        assert await place.get(f"/v1/sessions/{place.talk.session_id}/effects") == []
+    assert answer.status_code == 200
+    assert answer.json()["status"] == "granted"
+    (used,) = await place.get("/v1/approvals")
+    assert (used["status"], used["decided_by"], used["reason"]) == ("used", "boss", "it is old")
+    (effect,) = await place.get(f"/v1/sessions/{place.talk.session_id}/effects")
+    assert (effect["tool_id"], effect["status"], effect["result"]) == (
+        "disk_wipe",
+        "done",
+        {"wiped": "P1"},
+    )
+    roles = [line["role"] for line in await place.history()]
+    assert roles == ["user", "agent", "system", "agent"]
 
 
-async def test_the_same_decision_twice_has_one_effect_and_the_other_is_refused() -> None:
-    async with desk() as place:
-        await place.talk.say("wipe disk of printer one")
-        (asked,) = await place.get("/v1/approvals")
+async def test_a_denial_gives_the_task_up_and_says_why(place: Desk) -> None:
+    await place.talk.say("wipe disk of printer one")
+    (asked,) = await place.get("/v1/approvals")
 
-        first = await place.decide(asked["approval_id"], "grant")
-        again = await place.decide(asked["approval_id"], "grant")
-        other = await place.decide(asked["approval_id"], "deny")
-        await place.work()
+    await place.decide(asked["approval_id"], "deny", reason="not on a Friday")
+    await place.work()
 
-        assert first.json()["resumed_by"] == again.json()["resumed_by"]
-        assert other.status_code == 409
-        assert "already granted by operator" in other.json()["detail"]
-        assert len(await place.get(f"/v1/sessions/{place.talk.session_id}/effects")) == 1
+    assert "wasn't approved (not on a Friday)" in (await place.history())[-1]["content"]
+    assert await place.get(f"/v1/sessions/{place.talk.session_id}/effects") == []
+
+
+async def test_the_same_decision_twice_has_one_effect_and_the_other_is_refused(place: Desk) -> None:
+    await place.talk.say("wipe disk of printer one")
+    (asked,) = await place.get("/v1/approvals")
+
+    first = await place.decide(asked["approval_id"], "grant")
+    again = await place.decide(asked["approval_id"], "grant")
+    other = await place.decide(asked["approval_id"], "deny")
+    await place.work()
+
+    assert first.json()["resumed_by"] == again.json()["resumed_by"]
+    assert other.status_code == 409
+    assert "already granted by operator" in other.json()["detail"]
+    assert len(await place.get(f"/v1/sessions/{place.talk.session_id}/effects")) == 1
 
 
 async def test_only_an_operator_grants_what_is_marked_so() -> None:
@@ -167,9 +171,8 @@ async def test_a_key_of_a_user_does_not_grant_what_operators_decide() -> None:
         assert (granted.status_code, granted.json()["decided_by"]) == (200, "operator")
 
 
-async def test_what_is_not_there_or_makes_no_sense_is_refused() -> None:
-    async with desk() as place:
-        assert (await place.decide("approval_none", "grant")).status_code == 404
-        assert (await place.decide("approval_none", "maybe")).status_code == 422
-        assert (await place.http.get("/v1/sessions/none/effects")).status_code == 404
-        assert (await place.http.get("/v1/approvals", params={"status": "odd"})).status_code == 422
+async def test_what_is_not_there_or_makes_no_sense_is_refused(place: Desk) -> None:
+    assert (await place.decide("approval_none", "grant")).status_code == 404
+    assert (await place.decide("approval_none", "maybe")).status_code == 422
+    assert (await place.http.get("/v1/sessions/none/effects")).status_code == 404
+    assert (await place.http.get("/v1/approvals", params={"status": "odd"})).status_code == 422

@@ -11,7 +11,7 @@ from gateway.app import ROUTES
 from gateway.auth.authentication import Rates
 from gateway.middleware.body_limit import LARGER
 from orchestrator.turns.submission import MAX_DEPTH, MAX_INPUT_BYTES
-from tests.unit.gateway.guarded import guarded_house
+from tests.unit.gateway.guarded import GuardedHouse, guarded_house
 
 
 def calls() -> Iterator[tuple[str, str]]:
@@ -36,17 +36,16 @@ def test_there_are_calls() -> None:
     assert {method for method, _ in CALLS} >= {"GET", "POST", "PUT", "DELETE"}
 
 
-async def test_no_call_takes_a_body_that_is_too_long_or_too_deep() -> None:
-    async with guarded_house() as house:
-        key = await house.key(operator=True)
-        for method, path in CALLS:
-            most = LARGER.get(path, MAX_INPUT_BYTES)
-            long = await house.ask(key, method, path, content=b'{"text": "' + b"x" * most + b'"}')
-            assert (long.status_code, long.json()["code"]) == (413, "input_too_large"), (method, path)
-            streamed = await house.ask(key, method, path, content=_pieces(most))
-            assert streamed.status_code == 413, (method, path)
-            deep = await house.ask(key, method, path, content=TOO_DEEP)
-            assert (deep.status_code, deep.json()["field"]) == (422, "body"), (method, path)
+async def test_no_call_takes_a_body_that_is_too_long_or_too_deep(house: GuardedHouse) -> None:
+    key = await house.key(operator=True)
+    for method, path in CALLS:
+        most = LARGER.get(path, MAX_INPUT_BYTES)
+        long = await house.ask(key, method, path, content=b'{"text": "' + b"x" * most + b'"}')
+        assert (long.status_code, long.json()["code"]) == (413, "input_too_large"), (method, path)
+        streamed = await house.ask(key, method, path, content=_pieces(most))
+        assert streamed.status_code == 413, (method, path)
+        deep = await house.ask(key, method, path, content=TOO_DEEP)
+        assert (deep.status_code, deep.json()["field"]) == (422, "body"), (method, path)
 
 
 async def _pieces(most: int) -> Any:

@@ -9,7 +9,7 @@ from gateway.routes.read_models import attach
 from orchestrator.domain.export_links import PREFIX, ExportLink, read_link
 from orchestrator.types import DEFAULT_TENANT, SessionId
 from tests.cases import for_each
-from tests.unit.gateway.guarded import guarded_house
+from tests.unit.gateway.guarded import GuardedHouse
 
 LINK = ExportLink(DEFAULT_TENANT, SessionId("session_1"), "a1b2", 1_800_000_000)
 TOKEN = LINK.path("key").removeprefix(PREFIX)
@@ -48,18 +48,16 @@ def test_a_path_says_what_it_is_for_and_is_signed() -> None:
         WITH_NUL,
     ],
 )
-async def test_what_is_no_signed_path_finds_nothing(token: str) -> None:
+async def test_what_is_no_signed_path_finds_nothing(house: GuardedHouse, token: str) -> None:
     """The route needs no authentication, so it limits guesses."""
-    async with guarded_house() as house:
-        answer = await house.ask(None, "GET", f"{PREFIX}{token}")
-        assert answer.status_code == 404
-        assert answer.json()["detail"] == "Export 'invalid or expired path' not found."
+    answer = await house.ask(None, "GET", f"{PREFIX}{token}")
+    assert answer.status_code == 404
+    assert answer.json()["detail"] == "Export 'invalid or expired path' not found."
     assert read_link(WITH_NUL) is None, "no store keeps such a name"
 
 
-async def test_paths_cannot_be_guessed_at_leisure() -> None:
-    async with guarded_house() as house:
-        statuses = [(await house.ask(None, "GET", f"{PREFIX}{TOKEN}")).status_code for _ in range(40)]
+async def test_paths_cannot_be_guessed_at_leisure(house: GuardedHouse) -> None:
+    statuses = [(await house.ask(None, "GET", f"{PREFIX}{TOKEN}")).status_code for _ in range(40)]
 
     assert set(statuses) == {404, 429}
 

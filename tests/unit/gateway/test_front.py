@@ -94,10 +94,9 @@ def test_the_gateway_ends_with_one_line_instead(started: subprocess.CompletedPro
     assert "parley keys create" in line
 
 
-async def test_no_other_origin_may_read_by_default() -> None:
-    async with exposed() as house:
-        answer = await house.http.get("/health/live", headers={"Origin": "https://shop.example"})
-        assert not [name for name in answer.headers if name.startswith("access-control")]
+async def test_no_other_origin_may_read_by_default(house: GuardedHouse) -> None:
+    answer = await house.http.get("/health/live", headers={"Origin": "https://shop.example"})
+    assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
 async def test_named_origins_may() -> None:
@@ -135,22 +134,20 @@ async def test_an_open_gateway_answers_to_its_own_names_only() -> None:
         assert (await house.http.get("/health/live", headers=own)).status_code == 200
 
 
-async def test_open_metrics_are_for_the_own_network() -> None:
+async def test_open_metrics_are_for_the_own_network(house: GuardedHouse) -> None:
     """Pages whose name resolves to this address (DNS rebinding) need credentials."""
-    async with exposed() as house:
-        house.access.open_metrics = True
-        for host in ("10.1.2.3:8600", "[fd00::1]:8600", "gateway:8600", "gateway.parley.svc:8600"):
-            assert (await house.http.get("/metrics", headers={"Host": host})).status_code == 200
-        for host in ("evil.example", "evil.example:8600", "svc.evil.example", ""):
-            assert (await house.http.get("/metrics", headers={"Host": host})).status_code == 401
+    house.access.open_metrics = True
+    for host in ("10.1.2.3:8600", "[fd00::1]:8600", "gateway:8600", "gateway.parley.svc:8600"):
+        assert (await house.http.get("/metrics", headers={"Host": host})).status_code == 200
+    for host in ("evil.example", "evil.example:8600", "svc.evil.example", ""):
+        assert (await house.http.get("/metrics", headers={"Host": host})).status_code == 401
 
 
-async def test_no_address_is_redirected_to_the_callers_own_host() -> None:
-    async with exposed() as house:
-        for path in ("/v1/sessions/", "/v1/sessions/x/events/?access_token=t", "/health/live/"):
-            answer = await house.http.get(path, headers={"Host": "evil.example"})
-            assert answer.status_code in {401, 404}
-            assert "location" not in answer.headers
+async def test_no_address_is_redirected_to_the_callers_own_host(house: GuardedHouse) -> None:
+    for path in ("/v1/sessions/", "/v1/sessions/x/events/?access_token=t", "/health/live/"):
+        answer = await house.http.get(path, headers={"Host": "evil.example"})
+        assert answer.status_code in {401, 404}
+        assert "location" not in answer.headers
 
 
 @for_each(
@@ -184,17 +181,16 @@ async def test_who_asked_is_told_by_trusted_proxies_alone(
     assert found == [seen]
 
 
-async def test_answers_tell_browsers_to_be_careful() -> None:
-    async with exposed() as house:
-        for path in ("/health/live", "/v1/sessions", "/nothing"):
-            headers = (await house.http.get(path)).headers
-            assert headers["X-Content-Type-Options"] == "nosniff"
-            assert headers["X-Frame-Options"] == "DENY"
-            assert headers["Cache-Control"] == "no-store"
-            assert headers["Content-Security-Policy"].startswith("default-src 'none'")
-        page = (await house.http.get("/docs")).headers
-        assert page["X-Content-Type-Options"] == "nosniff"
-        assert "script-src 'self';" in page["Content-Security-Policy"]
+async def test_answers_tell_browsers_to_be_careful(house: GuardedHouse) -> None:
+    for path in ("/health/live", "/v1/sessions", "/nothing"):
+        headers = (await house.http.get(path)).headers
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["X-Frame-Options"] == "DENY"
+        assert headers["Cache-Control"] == "no-store"
+        assert headers["Content-Security-Policy"].startswith("default-src 'none'")
+    page = (await house.http.get("/docs")).headers
+    assert page["X-Content-Type-Options"] == "nosniff"
+    assert "script-src 'self';" in page["Content-Security-Policy"]
 
 
 async def test_the_description_can_be_left_out() -> None:
@@ -210,10 +206,9 @@ async def test_the_description_can_be_left_out() -> None:
         assert (await house.http.get("/openapi.json")).status_code == 404
 
 
-async def test_headers_are_bounded() -> None:
-    async with exposed() as house:
-        answer = await house.http.get("/health/live", headers={f"X-{number}": "1" for number in range(101)})
-        assert (answer.status_code, answer.json()["field"]) == (431, "headers")
+async def test_headers_are_bounded(house: GuardedHouse) -> None:
+    answer = await house.http.get("/health/live", headers={f"X-{number}": "1" for number in range(101)})
+    assert (answer.status_code, answer.json()["field"]) == (431, "headers")
 
 
 @for_each(

@@ -11,35 +11,35 @@ from gateway.inspector.page import CONTENT_SECURITY_POLICY, STATIC, GuardedFiles
 from gateway.wiring import open_dependencies
 from orchestrator.settings import NO_STORES, read_settings
 from tests.cases import for_each
-from tests.unit.gateway.guarded import guarded_house
+from tests.unit.gateway.guarded import GuardedHouse
 
 FILES = sorted(path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*") if path.is_file())
 
 
-async def test_the_page_and_its_files_are_there_for_everybody() -> None:
-    async with guarded_house() as house:
-        page = await house.http.get("/")
-        assert page.status_code == 200
-        assert page.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
-        for file in FILES:
-            answer = await house.http.get(f"/inspector/{file}")
-            assert answer.status_code == 200, file
-            assert answer.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
-            assert answer.headers["x-content-type-options"] == "nosniff"
+async def test_the_page_and_its_files_are_there_for_everybody(house: GuardedHouse) -> None:
+    page = await house.http.get("/")
+    assert page.status_code == 200
+    assert page.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
+    for file in FILES:
+        answer = await house.http.get(f"/inspector/{file}")
+        assert answer.status_code == 200, file
+        assert answer.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
+        assert answer.headers["x-content-type-options"] == "nosniff"
 
 
-async def test_a_browser_keeps_the_files_of_a_version_and_asks_again_for_those_of_another() -> None:
-    async with guarded_house() as house:
-        named = re.findall(r'"/inspector/([0-9a-f]+)/([^"#]+)', (await house.http.get("/")).text)
-        assert {file for _, file in named} >= {"scripts/main.js", "styles/base.css", "icon.svg"}
-        (version,) = {version for version, _ in named}
-        for file in FILES:
-            kept = await house.http.get(f"/inspector/{version}/{file}")
-            assert kept.content == (STATIC / file).read_bytes()
-            assert kept.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
-            assert kept.headers["cache-control"] == "public, max-age=31536000, immutable"
-        for path in ("/inspector/scripts/main.js", f"/inspector/{'0' * 32}/scripts/main.js", "/"):
-            assert (await house.http.get(path)).headers["cache-control"] == "no-cache"
+async def test_a_browser_keeps_the_files_of_a_version_and_asks_again_for_those_of_another(
+    house: GuardedHouse,
+) -> None:
+    named = re.findall(r'"/inspector/([0-9a-f]+)/([^"#]+)', (await house.http.get("/")).text)
+    assert {file for _, file in named} >= {"scripts/main.js", "styles/base.css", "icon.svg"}
+    (version,) = {version for version, _ in named}
+    for file in FILES:
+        kept = await house.http.get(f"/inspector/{version}/{file}")
+        assert kept.content == (STATIC / file).read_bytes()
+        assert kept.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
+        assert kept.headers["cache-control"] == "public, max-age=31536000, immutable"
+    for path in ("/inspector/scripts/main.js", f"/inspector/{'0' * 32}/scripts/main.js", "/"):
+        assert (await house.http.get(path)).headers["cache-control"] == "no-cache"
 
 
 def test_the_version_is_that_of_what_the_files_hold(tmp_path: Path) -> None:
@@ -67,38 +67,39 @@ def test_the_policy_allows_no_inline_code_and_no_other_host() -> None:
         for rest in ("", "/nothing.js", "/..%2f..%2fpage.py", "//etc/passwd", "/%2fetc/passwd")
     ],
 )
-async def test_nothing_else_is_served(path: str) -> None:
-    async with guarded_house() as house:
-        assert (await house.http.get(f"/inspector/{path}")).status_code == 404
+async def test_nothing_else_is_served(house: GuardedHouse, path: str) -> None:
+    assert (await house.http.get(f"/inspector/{path}")).status_code == 404
 
 
-async def test_the_chart_script_is_made_once_and_not_sent_twice() -> None:
-    async with guarded_house() as house:
-        first = await house.http.get("/inspector/charts.js", headers={"Accept-Encoding": "gzip"})
-        assert first.status_code == 200
-        assert first.headers["content-encoding"] == "gzip"
-        assert "window.vegaEmbed=" in first.text
-        plain = await house.http.get("/inspector/charts.js", headers={"Accept-Encoding": "identity"})
-        assert plain.text == first.text
-        again = await house.http.get("/inspector/charts.js", headers={"If-None-Match": first.headers["etag"]})
-        assert (again.status_code, again.content) == (304, b"")
+async def test_the_chart_script_is_made_once_and_not_sent_twice(house: GuardedHouse) -> None:
+    first = await house.http.get("/inspector/charts.js", headers={"Accept-Encoding": "gzip"})
+    assert first.status_code == 200
+    assert first.headers["content-encoding"] == "gzip"
+    assert "window.vegaEmbed=" in first.text
+    plain = await house.http.get("/inspector/charts.js", headers={"Accept-Encoding": "identity"})
+    assert plain.text == first.text
+    again = await house.http.get("/inspector/charts.js", headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
 
 
-async def test_only_callers_are_told_the_facts_and_only_operators_where_flower_is() -> None:
-    async with guarded_house() as house:
-        assert (await house.ask(None, "GET", "/v1/inspector")).status_code == 401
-        facts = await house.ask(await house.key(operator=True), "GET", "/v1/inspector")
-        assert facts.json() == {
-            "tenant_id": "acme",
-            "domains": ["analytics", "travel"],
-            "default_domain": "travel",
-            "flower_url": "http://127.0.0.1:5555",
-        }
-        told = await house.ask(await house.key(user="ada"), "GET", "/v1/inspector")
-        assert told.json()["flower_url"] is None
+async def test_only_callers_are_told_the_facts_and_only_operators_where_flower_is(
+    house: GuardedHouse,
+) -> None:
+    assert (await house.ask(None, "GET", "/v1/inspector")).status_code == 401
+    facts = await house.ask(await house.key(operator=True), "GET", "/v1/inspector")
+    assert facts.json() == {
+        "tenant_id": "acme",
+        "domains": ["analytics", "travel"],
+        "default_domain": "travel",
+        "flower_url": "http://127.0.0.1:5555",
+    }
+    told = await house.ask(await house.key(user="ada"), "GET", "/v1/inspector")
+    assert told.json()["flower_url"] is None
 
 
-async def test_only_operators_read_evaluations_and_nothing_beside_them(tmp_path: Path) -> None:
+async def test_only_operators_read_evaluations_and_nothing_beside_them(
+    house: GuardedHouse, tmp_path: Path
+) -> None:
     """CO-6: evaluations may contain messages of any user."""
     run = {
         "run": "20260102-100000",
@@ -112,56 +113,52 @@ async def test_only_operators_read_evaluations_and_nothing_beside_them(tmp_path:
     (tmp_path / "kept" / "travel" / "20260102-100000.json").write_text(json.dumps(run))
     (tmp_path / "kept" / "travel" / "notes.json").write_text("[]")
     (tmp_path / "secret.json").write_text("{}")
-    async with guarded_house() as house:
-        operator = await house.key(operator=True)
-        house.app.state.dependencies = replace(
-            house.app.state.dependencies,
-            operations=replace(house.app.state.dependencies.operations, evaluations=tmp_path / "kept"),
-        )
-        for path in ("/v1/evaluations", "/v1/evaluations/travel/20260102-100000"):
-            assert (await house.ask(None, "GET", path)).status_code == 401
-            assert (await house.ask(await house.key(user="ada"), "GET", path)).status_code == 403
-        listed = (await house.ask(operator, "GET", "/v1/evaluations")).json()
-        facts = {"run": "20260102-100000", "tenant_id": "acme", "domain": "travel", "figures": {}}
-        assert listed == [facts]
-        other = await house.key("bolt", operator=True)
-        assert (await house.ask(other, "GET", "/v1/evaluations")).json() == []
-        assert (await house.ask(other, "GET", "/v1/evaluations/travel/20260102-100000")).status_code == 404
-        for domain, found in (("travel", listed), ("analytics", [])):
-            of_domain = await house.ask(operator, "GET", f"/v1/evaluations?domain={domain}")
-            assert of_domain.json() == found
-        assert (await house.ask(operator, "GET", "/v1/evaluations?domain=..")).status_code == 422
-        assert (await house.ask(operator, "GET", "/v1/evaluations/travel/20260102-100000")).json() == run
-        for path in ("travel/20990101-000000", "..%2F/secret", "%2e%2e/secret", "travel/..%2f..%2fsecret"):
-            assert (await house.ask(operator, "GET", f"/v1/evaluations/{path}")).status_code in {404, 422}, (
-                path
-            )
+    operator = await house.key(operator=True)
+    house.app.state.dependencies = replace(
+        house.app.state.dependencies,
+        operations=replace(house.app.state.dependencies.operations, evaluations=tmp_path / "kept"),
+    )
+    for path in ("/v1/evaluations", "/v1/evaluations/travel/20260102-100000"):
+        assert (await house.ask(None, "GET", path)).status_code == 401
+        assert (await house.ask(await house.key(user="ada"), "GET", path)).status_code == 403
+    listed = (await house.ask(operator, "GET", "/v1/evaluations")).json()
+    facts = {"run": "20260102-100000", "tenant_id": "acme", "domain": "travel", "figures": {}}
+    assert listed == [facts]
+    other = await house.key("bolt", operator=True)
+    assert (await house.ask(other, "GET", "/v1/evaluations")).json() == []
+    assert (await house.ask(other, "GET", "/v1/evaluations/travel/20260102-100000")).status_code == 404
+    for domain, found in (("travel", listed), ("analytics", [])):
+        of_domain = await house.ask(operator, "GET", f"/v1/evaluations?domain={domain}")
+        assert of_domain.json() == found
+    assert (await house.ask(operator, "GET", "/v1/evaluations?domain=..")).status_code == 422
+    assert (await house.ask(operator, "GET", "/v1/evaluations/travel/20260102-100000")).json() == run
+    for path in ("travel/20990101-000000", "..%2F/secret", "%2e%2e/secret", "travel/..%2f..%2fsecret"):
+        assert (await house.ask(operator, "GET", f"/v1/evaluations/{path}")).status_code in {404, 422}, path
 
 
-async def test_only_operators_read_replays(tmp_path: Path) -> None:
+async def test_only_operators_read_replays(house: GuardedHouse, tmp_path: Path) -> None:
     name = "20260102-100000"
     report = {"replay": name, "tenant_id": "acme", "domain": "travel", "different": [{"said": "yes"}]}
     place = tmp_path / "travel" / "replays"
     place.mkdir(parents=True)
     (place / "20260102-100000.json").write_text(json.dumps(report))
-    async with guarded_house() as house:
-        operator = await house.key(operator=True)
-        house.app.state.dependencies = replace(
-            house.app.state.dependencies,
-            operations=replace(house.app.state.dependencies.operations, evaluations=tmp_path),
-        )
-        path = "/v1/replays/travel/20260102-100000"
-        assert (await house.ask(None, "GET", path)).status_code == 401
-        assert (await house.ask(await house.key(user="ada"), "GET", path)).status_code == 403
-        listed = (await house.ask(operator, "GET", "/v1/replays?domain=travel")).json()
-        assert listed == [{name: one for name, one in report.items() if name != "different"}]
-        assert (await house.ask(operator, "GET", "/v1/replays?domain=analytics")).json() == []
-        other = await house.key("bolt", operator=True)
-        assert (await house.ask(other, "GET", "/v1/replays")).json() == []
-        assert (await house.ask(other, "GET", path)).status_code == 404
-        assert (await house.ask(operator, "GET", path)).json() == report
-        assert (await house.ask(operator, "GET", "/v1/replays/travel/20990101-000000")).status_code == 404
-        assert (await house.ask(operator, "GET", "/v1/evaluations")).json() == []
+    operator = await house.key(operator=True)
+    house.app.state.dependencies = replace(
+        house.app.state.dependencies,
+        operations=replace(house.app.state.dependencies.operations, evaluations=tmp_path),
+    )
+    path = "/v1/replays/travel/20260102-100000"
+    assert (await house.ask(None, "GET", path)).status_code == 401
+    assert (await house.ask(await house.key(user="ada"), "GET", path)).status_code == 403
+    listed = (await house.ask(operator, "GET", "/v1/replays?domain=travel")).json()
+    assert listed == [{name: one for name, one in report.items() if name != "different"}]
+    assert (await house.ask(operator, "GET", "/v1/replays?domain=analytics")).json() == []
+    other = await house.key("bolt", operator=True)
+    assert (await house.ask(other, "GET", "/v1/replays")).json() == []
+    assert (await house.ask(other, "GET", path)).status_code == 404
+    assert (await house.ask(operator, "GET", path)).json() == report
+    assert (await house.ask(operator, "GET", "/v1/replays/travel/20990101-000000")).status_code == 404
+    assert (await house.ask(operator, "GET", "/v1/evaluations")).json() == []
 
 
 async def test_the_folder_of_evaluations_is_a_setting(tmp_path: Path) -> None:

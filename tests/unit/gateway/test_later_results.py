@@ -6,10 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import httpx
 
-from gateway.app import Exposure
 from orchestrator.turns.scheduled import RESULT, expect_result
 from orchestrator.types import SessionId, TenantId
-from tests.unit.gateway.guarded import GuardedHouse, guarded_house
+from tests.unit.gateway.guarded import GuardedHouse
 
 TENANT = TenantId("acme")
 PAID = {"status": "done", "data": {"receipt": "R-17"}}
@@ -30,17 +29,16 @@ async def _expect(house: GuardedHouse, session: str) -> str:
     return f"/v1/calls/{call.event_id}?tenant={TENANT}&signature={call.signature}"
 
 
-async def test_the_signed_url_is_all_that_a_result_needs() -> None:
-    async with guarded_house(exposure=Exposure()) as house:
-        key = await house.key()
-        session = await house.session(key)
-        url = await _expect(house, session)
-        accepted = await house.ask(None, "POST", url, json=PAID)
-        assert accepted.status_code == 202, accepted.text
-        assert await _turn_of(house, key, accepted) == [RESULT]
-        assert (await house.ask(None, "POST", url, json=PAID)).json() == accepted.json()
-        other = await house.ask(None, "POST", url, json={"status": "failed", "message": "no"})
-        assert (other.status_code, other.json()["code"]) == (409, "refused")
+async def test_the_signed_url_is_all_that_a_result_needs(house: GuardedHouse) -> None:
+    key = await house.key()
+    session = await house.session(key)
+    url = await _expect(house, session)
+    accepted = await house.ask(None, "POST", url, json=PAID)
+    assert accepted.status_code == 202, accepted.text
+    assert await _turn_of(house, key, accepted) == [RESULT]
+    assert (await house.ask(None, "POST", url, json=PAID)).json() == accepted.json()
+    other = await house.ask(None, "POST", url, json={"status": "failed", "message": "no"})
+    assert (other.status_code, other.json()["code"]) == (409, "refused")
 
 
 async def _turn_of(house: GuardedHouse, key: str, answer: httpx.Response) -> list[str]:
@@ -49,11 +47,10 @@ async def _turn_of(house: GuardedHouse, key: str, answer: httpx.Response) -> lis
     return [turn["action"]["name"] for turn in turns.json() if turn["turn_id"] == body["turn_id"]]
 
 
-async def test_a_wrong_signature_finds_no_call_and_cannot_be_guessed() -> None:
-    async with guarded_house() as house:
-        url = await _expect(house, await house.session(await house.key()))
-        guesses = {f"{url[:-3]}{number:03}" for number in range(200)} - {url}
-        statuses = [(await house.ask(None, "POST", guess, json=PAID)).status_code for guess in guesses]
-        assert set(statuses) == {404, 429}
-        assert (await house.ask(None, "POST", url.partition("&")[0], json=PAID)).status_code == 422
-        assert (await house.ask(None, "POST", url, json={"status": "maybe"})).status_code == 422
+async def test_a_wrong_signature_finds_no_call_and_cannot_be_guessed(house: GuardedHouse) -> None:
+    url = await _expect(house, await house.session(await house.key()))
+    guesses = {f"{url[:-3]}{number:03}" for number in range(200)} - {url}
+    statuses = [(await house.ask(None, "POST", guess, json=PAID)).status_code for guess in guesses]
+    assert set(statuses) == {404, 429}
+    assert (await house.ask(None, "POST", url.partition("&")[0], json=PAID)).status_code == 422
+    assert (await house.ask(None, "POST", url, json={"status": "maybe"})).status_code == 422

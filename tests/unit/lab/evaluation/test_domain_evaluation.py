@@ -80,6 +80,7 @@ def test_a_planted_regression_is_caught(
         (["--fail-under", "charm=0.9"], "Unknown score 'charm'"),
         (["--against", "yesterday"], "Run 'yesterday' not found"),
         (["--model", "any"], "needs an endpoint"),
+        (["--prompts", "none"], "--prompts requires --model"),
     ],
 )
 def test_what_cannot_be_measured_is_said(
@@ -182,13 +183,6 @@ def test_prompts_are_measured_beside_the_domains_own(
     assert "short-1" in versions
 
 
-def test_a_folder_without_prompts_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    tried = ("--data-dir", str(tmp_path), "--prompts", str(tmp_path / "none"))
-
-    assert run(["eval", SMALL, *tried]) == 1
-    assert "--prompts requires --model" in capsys.readouterr().err
-
-
 def test_an_empty_folder_of_prompts_is_said_before_anything_is_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -252,6 +246,15 @@ async def test_a_rule_is_looked_up_in_the_words(criterion: dict[str, Any], answe
     assert verdict.met is met
 
 
+def write_cases(tmp_path: Path, cases: str) -> Path:
+    """Return a copy of the small domain with these conversations alone."""
+    folder = tmp_path / "lending"
+    shutil.copytree(SMALL, folder, ignore=shutil.ignore_patterns("__pycache__", "evaluations"))
+    (folder / "evaluations").mkdir()
+    (folder / "evaluations" / "loans.yaml").write_text(cases)
+    return folder
+
+
 CASES = """\
 conversations:
   - name: lending
@@ -264,10 +267,7 @@ def test_a_turn_that_is_not_as_written_is_printed_with_what_differs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Also, `reset` of evaluations/reset.py runs before each conversation."""
-    folder = tmp_path / "lending"
-    shutil.copytree(SMALL, folder, ignore=shutil.ignore_patterns("__pycache__", "evaluations"))
-    (folder / "evaluations").mkdir()
-    (folder / "evaluations" / "loans.yaml").write_text(CASES)
+    folder = write_cases(tmp_path, CASES)
     resets = tmp_path / "resets"
     (folder / "evaluations" / "reset.py").write_text(
         f"async def reset():\n    with open({str(resets)!r}, 'a') as kept:\n        kept.write('once ')\n"
@@ -287,13 +287,8 @@ def test_a_file_of_conversations_is_read_as_the_domain_is_and_its_mistakes_have_
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`10:30` is a string, as in all files of a domain."""
-    folder = tmp_path / "lending"
-    shutil.copytree(SMALL, folder, ignore=shutil.ignore_patterns("__pycache__", "evaluations"))
-    (folder / "evaluations").mkdir()
-    cases = folder / "evaluations" / "loans.yaml"
-    cases.write_text(
-        "conversations:\n  - turns:\n      - {user: 10:30}\n      - {user: hi, expect: {flwo: a}}\n"
-    )
+    cases = "conversations:\n  - turns:\n      - {user: 10:30}\n      - {user: hi, expect: {flwo: a}}\n"
+    folder = write_cases(tmp_path, cases)
 
     assert run(["eval", str(folder), "--data-dir", str(tmp_path)]) == 1
 
