@@ -134,8 +134,7 @@ class EventFeed:
     async def _start(self, tenant_id: TenantId, session_id: SessionId, after: int | None) -> int:
         if after == 0:
             return 0
-        numbers = await self._log.last_numbers(tenant_id, [session_id])
-        end = numbers.get(session_id, 0)
+        end = await self.last_number(tenant_id, session_id)
         return end if after is None else min(after, end)
 
     async def _hear(self, follower: _Follower) -> AsyncGenerator[Event]:

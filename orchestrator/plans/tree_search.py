@@ -13,6 +13,8 @@ from typing import Any, Generic, TypeVar
 
 State = TypeVar("State")
 CALLS_PER_NODE = 2  # one call expands the node, another judges its children
+EXPLORATION = 0.05
+"""Weight of rarely visited nodes against nodes with high scores."""
 
 
 @dataclass(slots=True, eq=False)
@@ -81,9 +83,7 @@ class Task(Generic[State]):
     key: Callable[[State], Hashable]
 
 
-async def search(
-    task: Task[State], *, calls: int, width: int = 3, variants: int = 4, exploration: float = 0.05
-) -> Search[State]:
+async def search(task: Task[State], *, calls: int, width: int = 3, variants: int = 4) -> Search[State]:
     """Search until a candidate scores 1, the call limit is reached or all nodes are explored. Return the search.
 
     Args:
@@ -91,10 +91,9 @@ async def search(
         calls: maximum number of calls to the task's functions.
         width: maximum number of candidates from the root.
         variants: maximum number of candidates from each other node.
-        exploration: weight of rarely visited nodes against nodes with high scores.
     """
     run = Search(task, calls)
-    while run.limit - run.spent >= CALLS_PER_NODE and (node := run.select(exploration)) is not None:
+    while run.limit - run.spent >= CALLS_PER_NODE and (node := run.select(EXPLORATION)) is not None:
         if await run.explore(node, width if node is run.nodes[0] else variants) >= 1.0:
             break
     return run

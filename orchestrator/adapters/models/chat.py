@@ -21,7 +21,7 @@ from pydantic_ai.messages import (
     ToolCallPart,
     ToolCallPartDelta,
 )
-from pydantic_ai.models import Model
+from pydantic_ai.models import Model, ModelRequestParameters
 
 from orchestrator.adapters.models.asking import parameters_for, settings_for
 from orchestrator.adapters.models.building import build_model, close_provider, open_provider
@@ -63,13 +63,14 @@ class LibraryChat:
             model = self._model(request)
             parameters = parameters_for(model, request)
             async with asyncio.timeout(request.timeout_s):
-                response = await self._ask(model, request)
+                response = await self._ask(model, request, parameters)
             output_tool = request.output.name if request.output and parameters.output_mode == "tool" else None
             return read_response(response, self._endpoint, output_tool=output_tool)
 
-    async def _ask(self, model: Model[Any], request: ChatRequest) -> ModelResponse:
-        messages, parameters = self._messages(request), parameters_for(model, request)
-        settings = settings_for(self._settings, model, request)
+    async def _ask(
+        self, model: Model[Any], request: ChatRequest, parameters: ModelRequestParameters
+    ) -> ModelResponse:
+        messages, settings = self._messages(request), settings_for(self._settings, model, request)
         try:
             return await model.request(messages, settings, parameters)
         except UserError:

@@ -4,8 +4,8 @@ import re
 
 _NAMES = ("think", "thinking", "thought", "thoughts", "reasoning", "seed:think")
 _OPENING = (*(f"<{name}>" for name in _NAMES), "[THINK]")
-_OPENED = re.compile(r"\s*(?:<(?:think|thinking|thoughts?|reasoning|seed:think)>|\[THINK\])", re.IGNORECASE)
-_CLOSED = re.compile(r"</(?:think|thinking|thoughts?|reasoning|seed:think)>|\[/THINK\]", re.IGNORECASE)
+_OPENED = re.compile(rf"\s*(?:<(?:{'|'.join(_NAMES)})>|\[THINK\])", re.IGNORECASE)
+_CLOSED = re.compile(rf"</(?:{'|'.join(_NAMES)})>|\[/THINK\]", re.IGNORECASE)
 _LONGEST_CLOSING = len("</seed:think>")
 
 
