@@ -89,13 +89,9 @@ async def _contemplate(
 
     There are no slot values if the flow is not NLU's first choice.
     """
+    evidence = {**failure.evidence, "category": failure.category.value, "message": str(failure.message)}
     understood = await modules.nlu.contemplate(
-        context.state,
-        context,
-        (flow.dact,),
-        evidence={**failure.evidence, "category": failure.category.value, "message": str(failure.message)},
-        text=context.text,
-        call=context.call,
+        context.text, context.state, context, flow.spec, evidence, context.call
     )
     known = (score.dact for score in understood.flows if score.dact in context.world.domain.flows)
     target = next((dact for dact in known if _may_replace(context, flow, dact, failure)), None)

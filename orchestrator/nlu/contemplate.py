@@ -4,7 +4,7 @@ Flows similar to the failed flow get a bonus: the failed flow's fallback and edg
 the same intent or shared acts a smaller one.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -30,26 +30,23 @@ _PLAN_BONUS = 0.05
 class FailedRequest:
     """A request to reroute after a failure.
 
-    `flow`: the failed flow, if known. `excluded`: flows not to try again. `evidence`: details of the failure,
-    such as its category, message, ambiguity metadata and slots.
+    `flow`: the failed flow. `evidence`: details of the failure, such as its category, message, ambiguity
+    metadata and slots.
     """
 
     text: str
-    flow: FlowSpec | None
-    excluded: Collection[str]
+    flow: FlowSpec
     evidence: JsonObject
 
 
 def narrow(request: FailedRequest, flows: Mapping[Dact, FlowSpec]) -> list[FlowSpec]:
-    """Return the flows that are not excluded, those with the largest bonus first."""
-    left = [flow for flow in flows.values() if flow.dact not in request.excluded]
+    """Return the flows except the failed flow, those with the largest bonus first."""
+    left = [flow for flow in flows.values() if flow.dact != request.flow.dact]
     return sorted(left, key=lambda flow: (-nearness(flow, request.flow), flow.dact))
 
 
-def nearness(flow: FlowSpec, failed: FlowSpec | None) -> float:
-    """Return a flow's bonus as a replacement for `failed`, or 0 if the failed flow is unknown."""
-    if failed is None:
-        return 0.0
+def nearness(flow: FlowSpec, failed: FlowSpec) -> float:
+    """Return a flow's bonus as a replacement for `failed`."""
     near = _FALLBACK_BONUS if failed.fallback == flow.dact else 0.0
     near += _EDGE_BONUS if flow.dact in failed.edge_flows else 0.0
     near += _INTENT_BONUS if flow.intent == failed.intent else 0.0
@@ -86,15 +83,12 @@ async def reroute_by_model(
     context: NluContext,
     call: CallContext,
 ) -> Understanding:
-    """Ask a model to choose among the flows that are not excluded.
+    """Ask a model to choose among the flows except the failed flow.
 
     The result's kind is `UNKNOWN` if the model chooses no such flow. Raises the Prompt Engineer's errors.
     """
     left = narrow(request, flows)
-    failed: JsonObject = {
-        "dact": request.flow.dact if request.flow else None,
-        "slots": dict(context.values),
-    }
+    failed: JsonObject = {"dact": request.flow.dact, "slots": dict(context.values)}
     found, slots = await ask_another_flow(
         asker, request.text, left, assistant, context, failed, request.evidence, call
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.specification import SlotSpec
+from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import Mention, MessageKind, Source, Understanding
 from orchestrator.domain.locales import separators_of
@@ -32,7 +32,7 @@ from orchestrator.nlu.unused import UnusedWords
 from orchestrator.nlu.validate import Validation
 from orchestrator.ports.language_model import MODEL_FAILURES
 from orchestrator.tools.remembered import recall_for_prompt
-from orchestrator.types import Dact, Json, JsonObject
+from orchestrator.types import Json, JsonObject
 
 MODULE = "nlu"
 _ABOUT_SOMETHING = frozenset(
@@ -157,30 +157,22 @@ class NLU:
 
     async def contemplate(
         self,
+        text: str,
         state: DialogueState,
         turn: TurnContext,
-        excluded: Collection[str],
-        *,
-        failed: str | None = None,
-        evidence: JsonObject | None = None,
-        text: str = "",
+        flow: FlowSpec,
+        evidence: JsonObject,
         call: CallContext | None = None,
     ) -> Understanding:
-        """Find another flow for a failed request (NL-5).
+        """Find another flow for a request after `flow` has failed (NL-5).
 
-        `excluded`: flows not to try again. `failed`: name of the failed flow, also excluded. Default: the top
-        flow. `evidence`: category, message, slots and ambiguity metadata. `text`: the request.
-        Default: the user's previous message. `call`: the context for model calls. Default: no model call.
+        `text`: the request, or an empty string for the user's previous message. `evidence`: category, message,
+        slots and ambiguity metadata. `call`: the context for model calls. Default: no model call.
         """
         context = self._read_context(state, turn)
-        flow = self._domain.flows.get(Dact(failed)) if failed else None
-        spec = context.active if not failed else flow.spec if flow else None
-        banned = {*excluded, *((spec.dact,) if spec else ())}
         question = state.ambiguity.current
-        known: JsonObject = {**({"asked": question.words} if question else {}), **(evidence or {})}
-        request = FailedRequest(
-            self.system1.lexicon.to_english(clean(text or context.previous)), spec, banned, known
-        )
+        known: JsonObject = {**({"asked": question.words} if question else {}), **evidence}
+        request = FailedRequest(self.system1.lexicon.to_english(clean(text or context.previous)), flow, known)
         asker = self._asker
         if asker is not None and asker.available and call is not None:
             flows, assistant = self.system1.flows, self._setup.assistant
@@ -196,9 +188,7 @@ class NLU:
         self,
         flow: BaseFlow,
         slots: Sequence[SlotSpec],
-        state: DialogueState,
         turn: TurnContext,
-        call: CallContext,
         passages: Sequence[str] = (),
     ) -> dict[str, Mention]:
         """Find slot values in the conversation and in document passages (PX-4).
@@ -208,11 +198,11 @@ class NLU:
         asker = self._asker
         if asker is None or not asker.available or not slots:
             return {}
-        context = self._read_context(state, turn)
+        context = self._read_context(turn.state, turn)
         try:
             wanted = " ".join((turn.text, flow.title, *(slot.name.replace("_", " ") for slot in slots)))
             notes = [*await recall_for_prompt(turn, wanted), *passages]
-            found = await ask_values(asker, turn.text, flow, slots, context, call, notes)
+            found = await ask_values(asker, turn.text, flow, slots, context, turn.call, notes)
         except MODEL_FAILURES as error:
             turn.log.failed_check(MODULE, "slot_fill", f"{error.code}: {error}", flow.flow_id)
             return {}

@@ -47,9 +47,7 @@ class RecentTurns:
         self._seen.add(flow.flow_id)
         if not first or not await self._worth_it(flow):
             return {}
-        return await self._nlu.find_values(
-            flow, slots, self._context.state, self._context, self._context.call
-        )
+        return await self._nlu.find_values(flow, slots, self._context)
 
     async def _worth_it(self, flow: BaseFlow) -> bool:
         """Return whether there is something to search.
@@ -90,7 +88,7 @@ class DocumentFinder:
         if not passages:
             return {}
         quoted = [f"From the document {one.title!r}: {one.text}" for one in passages]
-        found = await self._nlu.find_values(flow, wanted, context.state, context, context.call, quoted)
+        found = await self._nlu.find_values(flow, wanted, context, quoted)
         self.sources = {
             name: passage
             for name, mention in found.items()

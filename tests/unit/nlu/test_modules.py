@@ -8,7 +8,7 @@ from orchestrator.errors import InvalidInput
 from orchestrator.nlu.actions import Action, react
 from orchestrator.nlu.contemplate import FailedRequest, narrow, reroute
 from orchestrator.nlu.validate import Validation
-from tests.unit.nlu.flights import BOOK, FLOWS, booking, nothing_open, system1
+from tests.unit.nlu.flights import BOOK, CHECK, FLOWS, booking, nothing_open, system1
 
 FLOW_MAP = {flow.dact: flow for flow in FLOWS}
 
@@ -72,13 +72,13 @@ def test_slots_must_be_of_the_flow_and_of_their_type() -> None:
 
 
 def test_the_failed_flow_is_excluded_and_its_fallback_comes_first() -> None:
-    left = narrow(FailedRequest("", BOOK, {"book_flight"}, {}), FLOW_MAP)
+    left = narrow(FailedRequest("", BOOK, {}), FLOW_MAP)
     assert left[0].dact == "search_flights"
     assert all(flow.dact != "book_flight" for flow in left)
 
 
 def test_rerouting_without_a_model_takes_values_along() -> None:
-    request = FailedRequest("I need a flight to Madrid", BOOK, {"book_flight"}, {})
+    request = FailedRequest("I need a flight to Madrid", BOOK, {})
     found = reroute(request, system1(), booking())
     assert found.kind is MessageKind.TASK
     assert found.flows[0].dact == "search_flights"
@@ -87,5 +87,5 @@ def test_rerouting_without_a_model_takes_values_along() -> None:
 
 
 def test_rerouting_gives_up_when_nothing_is_likely() -> None:
-    found = reroute(FailedRequest("blorp", None, {"book_flight"}, {}), system1(), nothing_open())
+    found = reroute(FailedRequest("blorp", CHECK, {}), system1(), nothing_open())
     assert found.kind is MessageKind.UNKNOWN

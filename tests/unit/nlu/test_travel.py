@@ -8,6 +8,7 @@ from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import MessageKind
 from orchestrator.nlu.module import NLU
 from orchestrator.nlu.text import tokenize
+from orchestrator.types import Dact
 from tests.trained import trained
 from tests.unit.nlu.flights import FakeTurn
 
@@ -66,9 +67,9 @@ async def test_most_untaught_wordings_find_their_flow() -> None:
 
 
 async def test_second_thoughts_never_return_what_failed() -> None:
-    found = await nlu().contemplate(
-        state(), FakeTurn(), (), failed="book_flight", text="I need a flight from Oslo to Madrid"
-    )
+    text = "I need a flight from Oslo to Madrid"
+    book = nlu().system1.flows[Dact("book_flight")]
+    found = await nlu().contemplate(text, state(), FakeTurn(), book, {})
     assert found.flows
     assert all(flow.dact != "book_flight" for flow in found.flows)
 
