@@ -65,11 +65,8 @@ async def test_what_a_turn_asks_for_is_there_when_it_is_committed(ports: Ports, 
 
     (listed,) = await ports.approvals.list(tenant, status=ApprovalStatus.PENDING)
     assert listed.created_at is not None
-    assert (listed.arguments, listed.question, listed.cause) == (
-        {"printer": "P1"},
-        "Wipe a disk",
-        "it cannot be undone",
-    )
+    assert listed.arguments == {"printer": "P1"}
+    assert (listed.question, listed.cause) == ("Wipe a disk", "it cannot be undone")
     assert (listed.fingerprint, listed.plan_revision, listed.policy_version) == ("f", 2, "v")
     assert listed.expires_at == FAR
 
@@ -92,11 +89,8 @@ async def test_a_decision_names_who_made_it(ports: Ports, tenant: TenantId, deci
 
     record = await ports.approvals.decide(tenant, approval_id, decision)
 
-    assert (record.status, record.decided_by, record.reason) == (
-        decision.status,
-        decision.decided_by,
-        decision.reason,
-    )
+    assert record.status is decision.status
+    assert (record.decided_by, record.reason) == (decision.decided_by, decision.reason)
     assert record.decided_at is not None
     assert await ports.approvals.list(tenant, status=ApprovalStatus.PENDING) == []
 

@@ -342,12 +342,8 @@ async def test_plans_and_their_revisions_are_kept(ports: Ports, tenant: TenantId
     ended = replace(plan, state="Completed", reason=None, revision=2, body={"progress": "1 of 1"})
     await lane.commit(later, commit_for(later, plans=(ended,), plan_revisions=changed))
     found = await ports.sessions.plan(tenant, session)
-    assert (found["plan_id"], found["goal"], found["state"], found["reason"]) == (
-        "flow_p",
-        "a trip",
-        "Completed",
-        None,
-    )
+    assert (found["plan_id"], found["goal"]) == ("flow_p", "a trip")
+    assert (found["state"], found["reason"]) == ("Completed", None)
     assert (found["revision"], found["progress"], found["turn_id"]) == (2, "1 of 1", later.work.turn_id)
     assert [(r["number"], r["outcome"], r["why"]) for r in found["revisions"]] == [
         (1, "decomposed", ""),

@@ -36,11 +36,8 @@ def test_fs9_pushing_interrupts_with_time_and_reason() -> None:
     stack.push(book, 10.0)
     assert stack.push(check, 20.0, reason="wants to check first") == Pushed(check)
     assert stack.active is check
-    assert (book.status, book.interrupted_at, book.interruption) == (
-        INTERRUPTED,
-        20.0,
-        "wants to check first",
-    )
+    assert (book.status, book.interrupted_at) == (INTERRUPTED, 20.0)
+    assert book.interruption == "wants to check first"
     assert check.started_at == 20.0
     assert len(stack) == 2
 
@@ -186,13 +183,8 @@ def test_resuming_a_plan_brings_its_flows() -> None:
     assert stack.flows == [chat, plan, hotel, book]
     stack.push(MODIFY_BOOKING(0.0), 7.0)
     assert stack.resume(hotel, 8.0) is hotel
-    assert [flow.dact for flow in stack.flows] == [
-        "chat",
-        "modify_booking",
-        "plan_trip",
-        "book_flight",
-        "find_hotel",
-    ]
+    names = [flow.dact for flow in stack.flows]
+    assert names == ["chat", "modify_booking", "plan_trip", "book_flight", "find_hotel"]
     assert stack.check() == []
 
 

@@ -21,9 +21,5 @@ from tests.unit.domain.test_mistakes import find
 def test_a_flow_changes_another_one_after_it_has_asked(tmp_path: Path, changes: str, words: str) -> None:
     """IR-4"""
     ontology = edit(ONTOLOGY, ("    intent: Read\n", f"    intent: Read\n    changes: {changes}\n"))
-    assert (
-        words
-        in find(write_domain(tmp_path, {"ontology.yaml": ontology}))[
-            "ontology.yaml: flows.search_flights.changes"
-        ]
-    )
+    found = find(write_domain(tmp_path, {"ontology.yaml": ontology}))
+    assert words in found["ontology.yaml: flows.search_flights.changes"]

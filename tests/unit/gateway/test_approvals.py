@@ -86,11 +86,8 @@ async def test_a_grant_resumes_the_session_and_is_kept(place: Desk) -> None:
     (used,) = await place.get("/v1/approvals")
     assert (used["status"], used["decided_by"], used["reason"]) == ("used", "boss", "it is old")
     (effect,) = await place.get(f"/v1/sessions/{place.talk.session_id}/effects")
-    assert (effect["tool_id"], effect["status"], effect["result"]) == (
-        "disk_wipe",
-        "done",
-        {"wiped": "P1"},
-    )
+    assert (effect["tool_id"], effect["status"]) == ("disk_wipe", "done")
+    assert effect["result"] == {"wiped": "P1"}
     roles = [line["role"] for line in await place.history()]
     assert roles == ["user", "agent", "system", "agent"]
 

@@ -131,12 +131,8 @@ async def test_waiting_answers_with_the_turn_object_once_it_has_finished(house: 
 
     assert answer.status_code == 200
     turn = answer.json()
-    assert (turn["status"], turn["reply"], turn["text"], turn["epoch"]) == (
-        "done",
-        "Good day",
-        "Hello",
-        1,
-    )
+    assert (turn["status"], turn["epoch"]) == ("done", 1)
+    assert (turn["text"], turn["reply"]) == ("Hello", "Good day")
     wanted = "flows completed tools frame actions ambiguity flags duration_ms seq session_id turn_id"
     assert set(wanted.split()) <= set(turn)
 

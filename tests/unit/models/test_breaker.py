@@ -84,11 +84,8 @@ def test_after_cooling_one_probe_passes_and_its_success_closes():
         breaker.admit()
     breaker.succeeded(probe)
     assert breaker.would_admit
-    assert [change.state for change in changes] == [
-        CircuitState.OPEN,
-        CircuitState.HALF_OPEN,
-        CircuitState.CLOSED,
-    ]
+    states = [change.state for change in changes]
+    assert states == [CircuitState.OPEN, CircuitState.HALF_OPEN, CircuitState.CLOSED]
 
 
 def test_late_answers_from_before_the_opening_decide_nothing():

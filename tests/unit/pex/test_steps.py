@@ -37,16 +37,7 @@ async def test_the_steps_are_taken_in_their_order_and_each_is_the_policys_own() 
         watch(step.__name__)
     await setting.policy.execute(setting.run)
 
-    assert taken == [
-        "check",
-        "review",
-        "check_slots",
-        "invoke",
-        "results",
-        "verify_results",
-        "complete",
-        "verify",
-    ]
+    assert " ".join(taken) == "check review check_slots invoke results verify_results complete verify"
 
 
 async def test_a_task_without_a_frame_leaves_notes() -> None:
