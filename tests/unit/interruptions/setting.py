@@ -132,11 +132,19 @@ class Setting(Turns):
         self.reached[name].set()
         await self.let_go[name].wait()
 
-    async def click(self, action: JsonObject) -> TurnId:
-        return await self.submit(TurnInput(action=action, form="action"))
-
     def runner(self) -> LaneRunner:
         return runner_of(self.simulator, self.lane)
+
+    async def run_until(self, place: str) -> tuple[TurnId, LaneRunner, asyncio.Task[None]]:
+        """Submit the task, and run it until this call."""
+        turn_id, runner = await self.submit(ASK), self.runner()
+        running = asyncio.create_task(runner.run(self.session))
+        for name in ("letters", *EFFECTS):
+            await self.reached[name].wait()
+            if name == place:
+                break
+            self.let_go[name].set()
+        return turn_id, runner, running
 
     def go_on(self) -> None:
         for event in self.let_go.values():

@@ -14,13 +14,12 @@ import pytest
 
 from orchestrator.adapters.domains.folder import LoadedDomain
 from orchestrator.adapters.models.pool import ModelPool
-from orchestrator.turns.turn import TurnRecord, TurnStatus
+from orchestrator.turns.turn import TurnInput, TurnRecord, TurnStatus
 from parley.simulator import Simulator
 from parley.testing.scripted_model import Answer, Rule, ScriptedModel
 from tests.cases import for_each
 from tests.conversation import scripted
 from tests.trained import trained
-from tests.unit.interruptions.judge import ASK
 from tests.unit.interruptions.setting import Booking, Setting, write_mailroom
 
 UNSURE = "my sister would be happier about it, by the way"
@@ -42,15 +41,12 @@ async def model() -> AsyncIterator[tuple[ScriptedModel, ModelPool]]:
 
 
 async def test_what_system_1_is_unsure_of_waits_for_its_turn_where_the_model_reads_it(
-    tmp_path: Any, model: tuple[ScriptedModel, ModelPool]
+    mailroom: str, model: tuple[ScriptedModel, ModelPool]
 ) -> None:
     """The model would stop the turn. It is called once, after the running turn."""
     server, pool = model
-    setting = Setting.of(str(write_mailroom(tmp_path / "mailroom")), models=pool)
-    first = await setting.submit(ASK)
-    runner = setting.runner()
-    running = asyncio.create_task(runner.run(setting.session))
-    await setting.reached["letters"].wait()
+    setting = Setting.of(mailroom, models=pool)
+    first, runner, running = await setting.run_until("letters")
     asked = len(server.requests_for("nlu_think"))
     second = await setting.submit(UNSURE)
     await runner.renew()
@@ -82,14 +78,10 @@ async def test_a_click_is_read_like_words(name: str, booked: bool) -> None:
     assert ("What would you like to change?" in said) is not booked, said
 
 
-async def test_a_click_stops_the_task_at_work(tmp_path: Any) -> None:
-    setting = Setting.of(str(write_mailroom(tmp_path / "mailroom")))
-    first = await setting.submit(ASK)
-    runner = setting.runner()
-    running = asyncio.create_task(runner.run(setting.session))
-    setting.let_go["letters"].set()
-    await setting.reached["label"].wait()
-    second = await setting.click({"name": "cancel_flow", "payload": {}})
+async def test_a_click_stops_the_task_at_work(mailroom: str) -> None:
+    setting = Setting.of(mailroom)
+    first, _, running = await setting.run_until("label")
+    second = await setting.submit(TurnInput(action={"name": "cancel_flow", "payload": {}}, form="action"))
     setting.go_on()
     await running
 
@@ -170,10 +162,7 @@ async def test_a_change_of_the_plan_stops_it_between_two_steps(
 async def _interject(mailroom: str, text: str) -> tuple[Setting, TurnRecord, str]:
     """Send a message before the first effect. Return the setting, the interrupted turn and the reply."""
     setting = Setting.of(mailroom)
-    first = await setting.submit(ASK)
-    runner = setting.runner()
-    running = asyncio.create_task(runner.run(setting.session))
-    await setting.reached["letters"].wait()
+    first, _, running = await setting.run_until("letters")
     second = await setting.submit(text)
     setting.go_on()
     await running
@@ -223,14 +212,11 @@ async def test_a_question_about_the_running_task_does_not_stop_it(text: str, mai
 
 @pytest.mark.parametrize("text", ["never mind", "no, to Ann", "what can you do?"])
 async def test_one_renewal_is_enough_while_a_call_that_changes_nothing_is_at_work(
-    text: str, tmp_path: Any
+    text: str, mailroom: str
 ) -> None:
     """Bounded delay: no call has to end, and no time has to pass."""
-    setting = Setting.of(str(write_mailroom(tmp_path / "mailroom")))
-    first = await setting.submit(ASK)
-    runner = setting.runner()
-    running = asyncio.create_task(runner.run(setting.session))
-    await setting.reached["letters"].wait()
+    setting = Setting.of(mailroom)
+    first, runner, running = await setting.run_until("letters")
     second = await setting.submit(text)
     setting.reached["letters"].clear()
     await runner.renew()
@@ -251,11 +237,7 @@ async def test_one_renewal_is_enough_while_a_call_that_changes_nothing_is_at_wor
 async def test_an_effect_that_does_not_end_is_waited_for_no_longer_than_its_time_out(tmp_path: Any) -> None:
     """Bounded delay: the label never ends, and the parcel is never started."""
     setting = Setting.of(str(write_mailroom(tmp_path / "mailroom", timeout_ms=50)))
-    first = await setting.submit(ASK)
-    setting.let_go["letters"].set()
-    runner = setting.runner()
-    running = asyncio.create_task(runner.run(setting.session))
-    await setting.reached["label"].wait()
+    first, _, running = await setting.run_until("label")
     second = await setting.submit("never mind")
     await running
 

@@ -45,13 +45,7 @@ async def test_the_judge_finds_a_lane_that_looks_after_an_effect_instead_of_befo
 async def test_whoever_takes_over_does_the_same(kind: str, moment: str, mailroom: str) -> None:
     """The worker dies after the message was accepted and before it was classified, and its call has no effect."""
     setting = Setting.of(mailroom)
-    first = await setting.submit(ASK)
-    running = asyncio.create_task(setting.runner().run(setting.session))
-    for name in ("letters", "label", "parcel"):
-        await setting.reached[name].wait()
-        if name == moment:
-            break
-        setting.let_go[name].set()
+    first, _, running = await setting.run_until(moment)
     second = await setting.submit(SAID[kind][0])
     setting.lane.die()
     running.cancel()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from typing import Any
 
@@ -10,7 +9,6 @@ from orchestrator.turns.turn import IfBusy, Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId
 from tests.unit.gateway.repairs.broken_sessions import TO_MADRID, Site
 from tests.unit.gateway.repairs.test_broken_sessions import open_site
-from tests.unit.interruptions.judge import ASK
 from tests.unit.interruptions.setting import Setting, write_mailroom
 
 SESSION = SessionId("clicked")
@@ -27,11 +25,7 @@ async def test_a_yes_that_was_typed_ahead_prints_no_label_twice(tmp_path: Any) -
     for if_busy in (IfBusy.UNDERSTAND, IfBusy.ENQUEUE):
         setting = Setting.of(str(write_mailroom(tmp_path / if_busy, timeout_ms=50)))
         setting.if_busy, setting.simulator.now = if_busy, time.time()
-        first = await setting.submit(ASK)
-        setting.let_go["letters"].set()
-        runner = setting.runner()
-        running = asyncio.create_task(runner.run(setting.session))
-        await setting.reached["label"].wait()
+        first, runner, running = await setting.run_until("label")
         early = await setting.submit("yes")
         setting.simulator.now += 1
         await running
