@@ -7,9 +7,12 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from gateway.inspector.page import CONTENT_SECURITY_POLICY, STATIC, GuardedFiles
 from gateway.wiring import open_dependencies
 from orchestrator.settings import NO_STORES, read_settings
+from orchestrator.types import JsonObject
 from tests.cases import for_each
 from tests.unit.gateway.guarded import GuardedHouse
 
@@ -97,68 +100,55 @@ async def test_only_callers_are_told_the_facts_and_only_operators_where_flower_i
     assert told.json()["flower_url"] is None
 
 
-async def test_only_operators_read_evaluations_and_nothing_beside_them(
-    house: GuardedHouse, tmp_path: Path
+RUN = "20260102-100000"
+OF_ACME = {"tenant_id": "acme", "domain": "travel"}
+EVALUATION = {"run": RUN, **OF_ACME, "figures": {}, "confusion": [], "outcomes": [{"turns": []}]}
+REPLAY = {"replay": RUN, **OF_ACME, "different": [{"said": "yes"}]}
+
+
+def keep_reports(house: GuardedHouse, folder: Path) -> None:
+    """Store an evaluation and a replay, which the gateway reads."""
+    (folder / "travel" / "replays").mkdir(parents=True)
+    (folder / "travel" / f"{RUN}.json").write_text(json.dumps(EVALUATION))
+    (folder / "travel" / "notes.json").write_text("[]")
+    (folder / "travel" / "replays" / f"{RUN}.json").write_text(json.dumps(REPLAY))
+    given = house.app.state.dependencies
+    operations = replace(given.operations, evaluations=folder)
+    house.app.state.dependencies = replace(given, operations=operations)
+
+
+@pytest.mark.parametrize(
+    ("kind", "report", "unlisted"),
+    [("evaluations", EVALUATION, {"confusion", "outcomes"}), ("replays", REPLAY, {"different"})],
+)
+async def test_only_operators_of_the_tenant_read_reports(
+    house: GuardedHouse, tmp_path: Path, kind: str, report: JsonObject, unlisted: set[str]
 ) -> None:
-    """CO-6: evaluations may contain messages of any user."""
-    run = {
-        "run": "20260102-100000",
-        "tenant_id": "acme",
-        "domain": "travel",
-        "figures": {},
-        "confusion": [],
-        "outcomes": [{"turns": []}],
-    }
-    (tmp_path / "kept" / "travel").mkdir(parents=True)
-    (tmp_path / "kept" / "travel" / "20260102-100000.json").write_text(json.dumps(run))
-    (tmp_path / "kept" / "travel" / "notes.json").write_text("[]")
+    """CO-6: they may contain messages of any user."""
+    keep_reports(house, tmp_path)
+    operator, other = await house.key(operator=True), await house.key("bolt", operator=True)
+    listing, path = f"/v1/{kind}", f"/v1/{kind}/travel/{RUN}"
+    listed = [{name: one for name, one in report.items() if name not in unlisted}]
+
+    for secret in (listing, path):
+        assert (await house.ask(None, "GET", secret)).status_code == 401
+        assert (await house.ask(await house.key(user="ada"), "GET", secret)).status_code == 403
+    for asked, found in ((listing, listed), (f"{listing}?domain=travel", listed), (path, report)):
+        assert (await house.ask(operator, "GET", asked)).json() == found
+    assert (await house.ask(operator, "GET", f"{listing}?domain=analytics")).json() == []
+    assert (await house.ask(other, "GET", listing)).json() == []
+    assert (await house.ask(other, "GET", path)).status_code == 404
+
+
+@pytest.mark.parametrize("kind", ["evaluations", "replays"])
+async def test_nothing_beside_reports_is_read(house: GuardedHouse, tmp_path: Path, kind: str) -> None:
+    keep_reports(house, tmp_path / "kept")
     (tmp_path / "secret.json").write_text("{}")
     operator = await house.key(operator=True)
-    house.app.state.dependencies = replace(
-        house.app.state.dependencies,
-        operations=replace(house.app.state.dependencies.operations, evaluations=tmp_path / "kept"),
-    )
-    for path in ("/v1/evaluations", "/v1/evaluations/travel/20260102-100000"):
-        assert (await house.ask(None, "GET", path)).status_code == 401
-        assert (await house.ask(await house.key(user="ada"), "GET", path)).status_code == 403
-    listed = (await house.ask(operator, "GET", "/v1/evaluations")).json()
-    facts = {"run": "20260102-100000", "tenant_id": "acme", "domain": "travel", "figures": {}}
-    assert listed == [facts]
-    other = await house.key("bolt", operator=True)
-    assert (await house.ask(other, "GET", "/v1/evaluations")).json() == []
-    assert (await house.ask(other, "GET", "/v1/evaluations/travel/20260102-100000")).status_code == 404
-    for domain, found in (("travel", listed), ("analytics", [])):
-        of_domain = await house.ask(operator, "GET", f"/v1/evaluations?domain={domain}")
-        assert of_domain.json() == found
-    assert (await house.ask(operator, "GET", "/v1/evaluations?domain=..")).status_code == 422
-    assert (await house.ask(operator, "GET", "/v1/evaluations/travel/20260102-100000")).json() == run
+
     for path in ("travel/20990101-000000", "..%2F/secret", "%2e%2e/secret", "travel/..%2f..%2fsecret"):
-        assert (await house.ask(operator, "GET", f"/v1/evaluations/{path}")).status_code in {404, 422}, path
-
-
-async def test_only_operators_read_replays(house: GuardedHouse, tmp_path: Path) -> None:
-    name = "20260102-100000"
-    report = {"replay": name, "tenant_id": "acme", "domain": "travel", "different": [{"said": "yes"}]}
-    place = tmp_path / "travel" / "replays"
-    place.mkdir(parents=True)
-    (place / "20260102-100000.json").write_text(json.dumps(report))
-    operator = await house.key(operator=True)
-    house.app.state.dependencies = replace(
-        house.app.state.dependencies,
-        operations=replace(house.app.state.dependencies.operations, evaluations=tmp_path),
-    )
-    path = "/v1/replays/travel/20260102-100000"
-    assert (await house.ask(None, "GET", path)).status_code == 401
-    assert (await house.ask(await house.key(user="ada"), "GET", path)).status_code == 403
-    listed = (await house.ask(operator, "GET", "/v1/replays?domain=travel")).json()
-    assert listed == [{name: one for name, one in report.items() if name != "different"}]
-    assert (await house.ask(operator, "GET", "/v1/replays?domain=analytics")).json() == []
-    other = await house.key("bolt", operator=True)
-    assert (await house.ask(other, "GET", "/v1/replays")).json() == []
-    assert (await house.ask(other, "GET", path)).status_code == 404
-    assert (await house.ask(operator, "GET", path)).json() == report
-    assert (await house.ask(operator, "GET", "/v1/replays/travel/20990101-000000")).status_code == 404
-    assert (await house.ask(operator, "GET", "/v1/evaluations")).json() == []
+        assert (await house.ask(operator, "GET", f"/v1/{kind}/{path}")).status_code in {404, 422}, path
+    assert (await house.ask(operator, "GET", f"/v1/{kind}?domain=..")).status_code == 422
 
 
 async def test_the_folder_of_evaluations_is_a_setting(tmp_path: Path) -> None:
