@@ -12,7 +12,6 @@ import pytest
 
 from orchestrator.telemetry import SignalType
 from parley.simulator import Conversation
-from tests.cases import for_each
 from tests.trained import simulate
 
 SAID = {
@@ -74,16 +73,13 @@ async def converse(domain: str, seed: int, turns: int) -> None:
         assert last["epoch"] == number
 
 
-@for_each("domain", ["travel", "desk"])
-@for_each("seed", range(5))
-async def test_every_turn_is_answered_and_sound(domain: str, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("seeds", "turns"),
+    [(range(5), 30), pytest.param(range(100, 200), 60, marks=pytest.mark.slow)],
+    ids=["short", "long"],
+)
+@pytest.mark.parametrize("domain", ["travel", "desk"])
+async def test_every_turn_is_answered_and_sound(domain: str, seeds: range, turns: int) -> None:
     """AG-4, PX-15, RS-6, FS-8."""
-    await converse(domain, seed, turns=30)
-
-
-@pytest.mark.slow
-@for_each("domain", ["travel", "desk"])
-@for_each("seed", range(100, 200))
-async def test_every_turn_is_answered_and_sound_for_long(domain: str, seed: int) -> None:
-    """AG-4, PX-15, RS-6, FS-8."""
-    await converse(domain, seed, turns=60)
+    for seed in seeds:
+        await converse(domain, seed, turns)

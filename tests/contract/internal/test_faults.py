@@ -13,7 +13,7 @@ import pytest
 import redis
 
 from orchestrator.adapters.postgres.migrate import migrate
-from orchestrator.ports.runs.records import Hint, NewRun, RunRecord
+from orchestrator.ports.runs.records import Hint, NewRun, RunRecord, Started
 from orchestrator.ports.runs.status import ENDED, RUN_TRANSITIONS, OnFailure, RunStatus, Urgency
 from orchestrator.ports.tasks import START_RUN
 from orchestrator.types import DEFAULT_TENANT, TenantId
@@ -75,6 +75,12 @@ async def progress_of(on_workers: OnWorkers, run_id: str, wanted: int) -> None:
             await asyncio.sleep(0.02)
 
 
+async def all_end_in_order(on_workers: OnWorkers, nodes: tuple[NewRun, ...], started: Started) -> None:
+    ended = {name: (await on_workers.chain_ended(run_id))[-1] for name, run_id in started.runs.items()}
+    assert {record.status for record in ended.values()} == {RunStatus.DONE}
+    assert early_starts(nodes, ended) == []
+
+
 async def test_killed_workers_repeat_nothing_that_was_recorded(crew: Fleet, on_workers: OnWorkers) -> None:
     """IF-8: a run continues with its unfinished items."""
     start(crew, 2)
@@ -102,10 +108,7 @@ async def test_a_graph_goes_on_when_workers_are_killed(crew: Fleet, on_workers: 
     started = await on_workers.start(nodes)
     await on_workers.chain_ended(started.runs["n8"])
     crew.workers[0].kill()
-    ended = {name: (await on_workers.chain_ended(run_id))[-1] for name, run_id in started.runs.items()}
-
-    assert {record.status for record in ended.values()} == {RunStatus.DONE}
-    assert early_starts(nodes, ended) == []
+    await all_end_in_order(on_workers, nodes, started)
     assert recorded_twice(crew) == []
 
 
@@ -120,10 +123,7 @@ async def test_a_chain_goes_on_when_the_worker_that_carries_its_links_is_killed(
     await on_workers.is_at_work(started.runs["n2"])
     holder = next(worker for worker in crew.workers if "n2.run" in worker.log.read_text())
     holder.kill()
-    ended = {name: (await on_workers.chain_ended(run_id))[-1] for name, run_id in started.runs.items()}
-
-    assert {record.status for record in ended.values()} == {RunStatus.DONE}
-    assert early_starts(nodes, ended) == []
+    await all_end_in_order(on_workers, nodes, started)
     assert recorded_twice(crew) == []
 
 
@@ -162,10 +162,7 @@ async def test_chains_and_chords_are_healed(
     may_end.touch()
 
     for name, nodes in shapes.items():
-        runs = started[name].runs
-        ended = {node: (await on_workers.chain_ended(run_id))[-1] for node, run_id in runs.items()}
-        assert {record.status for record in ended.values()} == {RunStatus.DONE}
-        assert early_starts(nodes, ended) == []
+        await all_end_in_order(on_workers, nodes, started[name])
     assert recorded_twice(crew) == []
 
 

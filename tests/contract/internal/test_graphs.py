@@ -32,20 +32,11 @@ async def test_every_node_runs_once_after_what_it_depends_on(runner: Runner, sha
     assert early_starts(nodes, ended) == []
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(100, 130))]
+)
 async def test_random_graphs(runner: Runner, seed: int) -> None:
     """IF-9"""
-    await _random_graph(runner, seed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 130))
-async def test_many_random_graphs(runner: Runner, seed: int) -> None:
-    """IF-9"""
-    await _random_graph(runner, seed)
-
-
-async def _random_graph(runner: Runner, seed: int) -> None:
     shape, told = random_shape(seed, size=10 + seed % 31)
     nodes = make_nodes(runner.catalogue, shape, **told)
     ended = await runner.run_graph(nodes)
