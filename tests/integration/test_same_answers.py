@@ -32,16 +32,10 @@ def lines(count: int) -> list[str]:
     return [ROUND[number % len(ROUND)].format(n=number // len(ROUND) + 1) for number in range(count)]
 
 
-async def test_forty_five_turns(database_url: str, redis_url: str, tmp_path: Path) -> None:
-    await _compare(database_url, redis_url, tmp_path, 45)
-
-
-@pytest.mark.slow
-async def test_two_hundred_turns(database_url: str, redis_url: str, tmp_path: Path) -> None:
-    await _compare(database_url, redis_url, tmp_path, 200)
-
-
-async def _compare(database_url: str, redis_url: str, tmp_path: Path, turns: int) -> None:
+@pytest.mark.parametrize("turns", [45, pytest.param(200, marks=pytest.mark.slow)])
+async def test_turns_are_answered_alike(
+    database_url: str, redis_url: str, tmp_path: Path, turns: int
+) -> None:
     settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
     told: dict[str, list[JsonObject]] = {}
     async with open_ports(settings) as ports:

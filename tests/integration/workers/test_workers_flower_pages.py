@@ -24,21 +24,15 @@ PASSWORD = "flower:open-sesame"
 SAID = "wait 0 my-card-number-is-4111"
 CLOSED = (
     *(
-        ("GET", path)
-        for path in ("/", "/workers", "/worker/any", "/tasks", "/task/any", "/tasks/datatable", "/broker")
+        ("GET", f"/{path}")
+        for path in ("", "workers", "worker/any", "tasks", "task/any", "tasks/datatable", "broker")
     ),
     *(
         ("GET", f"/api/{path}")
-        for path in ("tasks", "workers", "task/types", "task/info/any", "queues/length")
+        for path in ["tasks", "workers", "task/types", "task/info/any", "queues/length"]
     ),
-    *(
-        ("POST", f"/api/task/{path}")
-        for path in ("send-task/any", "apply/any", "revoke/any", "rate-limit/any")
-    ),
-    *(
-        ("POST", f"/api/worker/{path}")
-        for path in ("shutdown/any", "pool/grow/any", "queue/add-consumer/any")
-    ),
+    *(("POST", f"/api/task/{path}/any") for path in ("send-task", "apply", "revoke", "rate-limit")),
+    *(("POST", f"/api/worker/{path}/any") for path in ("shutdown", "pool/grow", "queue/add-consumer")),
 )
 """All except `/healthcheck` and `/metrics`, which name and count tasks and workers."""
 STOPPED_IN_A_DESTRUCTOR = """
