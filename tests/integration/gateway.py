@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import uvicorn
+import websockets
 
 from gateway.app import create_app
 from gateway.auth.authentication import RECHECK_EVERY_S
@@ -54,6 +55,11 @@ class House:
         committed = await self.lane.commit(lease, commit_for(lease, **more))
         await self.ports.shared.live.publish(session_id, committed.events)
         return list(committed.events)
+
+    def socket(self, session_id: str, query: str = "", **more: Any) -> websockets.connect:
+        """Connect to the session's socket."""
+        address = self.url.replace("http", "ws", 1)
+        return websockets.connect(f"{address}/v1/sessions/{session_id}/ws{query}", **more)
 
     async def logged(self, session_id: SessionId) -> list[Event]:
         return await PostgresEventLog(self.ports.stores.database).read(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -49,12 +51,18 @@ def token(session: SessionId, turn_id: Any, offset: int, text: str) -> Event:
     return Event(session, "token", turn_id, {"text": text, "offset": offset})
 
 
-async def read_log(house: House, session: SessionId, **request: Any) -> list[int]:
-    path = f"/v1/sessions/{session}/events"
-    async with house.http.stream("GET", path, **request) as response:
+@asynccontextmanager
+async def heard(house: House, session: SessionId, **request: Any) -> AsyncIterator[Stream]:
+    """Open the session's stream of events."""
+    async with house.http.stream("GET", f"/v1/sessions/{session}/events", **request) as response:
         assert response.status_code == 200
         assert response.headers["Content-Type"].startswith("text/event-stream")
-        return [event["number"] async for event in Stream(response)]
+        yield Stream(response)
+
+
+async def read_log(house: House, session: SessionId, **request: Any) -> list[int]:
+    async with heard(house, session, **request) as stream:
+        return [event["number"] async for event in stream]
 
 
 async def test_the_log_is_read_from_any_number_on(house: House) -> None:
@@ -72,8 +80,7 @@ async def test_the_log_is_read_from_any_number_on(house: House) -> None:
 
 async def test_events_are_told_as_they_happen(house: House) -> None:
     session = await house.session()
-    async with house.http.stream("GET", f"/v1/sessions/{session}/events") as response:
-        stream = Stream(response)
+    async with heard(house, session) as stream:
         turn_id = await house.submit(session)
         await house.ports.shared.wakeup.offer(session)
         accepted = await anext(stream)
@@ -107,9 +114,7 @@ async def test_an_unexpected_error_ends_the_socket_and_is_logged(
     session = await house.session()
     monkeypatch.setattr(EventFeed, "follow", fail)
     with capture_logs() as logs:
-        async with websockets.connect(
-            f"{house.url.replace('http', 'ws', 1)}/v1/sessions/{session}/ws"
-        ) as socket:
+        async with house.socket(session) as socket:
             with pytest.raises(websockets.ConnectionClosedError) as closed:
                 await socket.recv()
 
@@ -128,10 +133,7 @@ async def test_a_page_that_comes_back_gets_the_text_so_far(house: House) -> None
     for offset, text in ((0, "Three "), (6, "flights "), (14, "fit")):
         await house.ports.shared.live.publish(session, (token(session, turn_id, offset, text),))
 
-    async with house.http.stream(
-        "GET", f"/v1/sessions/{session}/events", headers={"Last-Event-ID": "1"}
-    ) as response:
-        stream = Stream(response)
+    async with heard(house, session, headers={"Last-Event-ID": "1"}) as stream:
         assert (await anext(stream))["payload"] == {"text": "Three flights fit", "offset": 0}
         await house.ports.shared.live.publish(session, (token(session, turn_id, 17, "."),))
         assert (await anext(stream))["payload"] == {"text": ".", "offset": 17}
@@ -144,8 +146,7 @@ async def test_what_a_dead_worker_left_is_not_shown_after_its_turn(house: House)
     await house.ports.shared.live.publish(session, (token(session, turn_id, 0, "left over"),))
     await house.http.post(f"/v1/turns/{turn_id}/cancel")
 
-    async with house.http.stream("GET", f"/v1/sessions/{session}/events?after=2") as response:
-        stream = Stream(response)
+    async with heard(house, session, params={"after": 2}) as stream:
         await house.submit(session)
         assert (await anext(stream))["type"] == "accepted"
 
@@ -153,8 +154,7 @@ async def test_what_a_dead_worker_left_is_not_shown_after_its_turn(house: House)
 async def test_without_live_events_the_log_is_looked_at(house: House) -> None:
     """Without publishers, a follower still receives events soon."""
     session = await house.session()
-    async with house.http.stream("GET", f"/v1/sessions/{session}/events") as response:
-        stream = Stream(response)
+    async with heard(house, session) as stream:
         await house.submit(session)
         assert (await anext(stream))["number"] == 1
 
@@ -181,9 +181,7 @@ async def test_an_empty_number_is_none(house: House) -> None:
 async def test_a_message_of_a_socket_may_name_a_rule_and_is_told_its_place(house: House) -> None:
     """RT-5: over every interface; a waiting turn reports the number of turns before it."""
     session = await house.session()
-    async with websockets.connect(
-        house.url.replace("http", "ws", 1) + f"/v1/sessions/{session}/ws"
-    ) as socket:
+    async with house.socket(session) as socket:
         await socket.send(json.dumps({"currentMessage": "first"}))
         while not await house.ports.stores.inbox.turns(DEFAULT_TENANT, session_id=session):
             await asyncio.sleep(0.01)
@@ -205,8 +203,7 @@ async def test_a_message_of_a_socket_may_name_a_rule_and_is_told_its_place(house
 async def test_a_conversation_over_a_socket(house: House) -> None:
     """Several turns over one socket; an invalid message only causes an error."""
     session = await house.session()
-    url = house.url.replace("http", "ws", 1) + f"/v1/sessions/{session}/ws"
-    async with websockets.connect(url) as socket:
+    async with house.socket(session) as socket:
         for wrong, field in (
             ("no JSON", "body"),
             ('{"currentMessage": " "}', "currentMessage"),
@@ -248,8 +245,7 @@ async def test_a_socket_tells_of_pieces_and_of_what_was_missed(house: House) -> 
     session = await house.session()
     await house.submit(session)
     await house.answer(session)
-    url = house.url.replace("http", "ws", 1) + f"/v1/sessions/{session}/ws?after=1"
-    async with websockets.connect(url) as socket:
+    async with house.socket(session, "?after=1") as socket:
         missed = orjson.loads(await socket.recv())
         assert (missed["text"], missed["number"]) == ("you said hello", 3)
         turn_id = await house.submit(session, "stream")
@@ -265,16 +261,13 @@ async def test_a_revoked_key_listens_no_longer(database_url: str, redis_url: str
         headers = {"Authorization": f"Bearer {text}"}
         made = await house.http.post("/v1/sessions", json={"domain": "travel"}, headers=headers)
         session = SessionId(made.json()["session_id"])
-        path = f"/v1/sessions/{session}"
         ticket = (await house.http.post("/v1/tickets", headers=headers)).json()["ticket"]
         async with (
-            house.http.stream("GET", f"{path}/events", headers=headers) as by_key,
-            house.http.stream("GET", f"{path}/events?access_token={ticket}") as by_ticket,
-            websockets.connect(
-                house.url.replace("http", "ws", 1) + f"{path}/ws", additional_headers=headers
-            ) as socket,
+            heard(house, session, headers=headers) as by_key,
+            heard(house, session, params={"access_token": ticket}) as by_ticket,
+            house.socket(session, additional_headers=headers) as socket,
         ):
-            streams = [Stream(by_key), Stream(by_ticket)]
+            streams = [by_key, by_ticket]
             await house.submit(session)
             assert [(await anext(stream))["number"] for stream in streams] == [1, 1]
             await house.ports.stores.keys.revoke(key.key_id)
@@ -299,7 +292,7 @@ async def test_no_answer_lasts_longer_than_the_gateway_lets_one(database_url: st
 
 
 async def test_a_socket_of_no_session_is_closed(house: House) -> None:
-    async with websockets.connect(house.url.replace("http", "ws", 1) + "/v1/sessions/nowhere/ws") as socket:
+    async with house.socket("nowhere") as socket:
         assert orjson.loads(await socket.recv())["error"]["code"] == "not_found"
         with pytest.raises(websockets.ConnectionClosed) as closed:
             await socket.recv()

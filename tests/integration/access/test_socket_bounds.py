@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import orjson
 import pytest
-import websockets
 
 from orchestrator.adapters.postgres.keys import PostgresKeys
 from orchestrator.adapters.postgres.pool import Database
@@ -37,8 +36,7 @@ async def test_messages_are_bounded_and_those_that_are_wrong_counted_too(
         _, key = await PostgresKeys(owner).create(DEFAULT_TENANT, "x", frozenset({Scope.USER}))
         headers = {"Authorization": f"Bearer {key}"}
         made = await house.http.post("/v1/sessions", json={"domain": "travel"}, headers=headers)
-        url = house.url.replace("http", "ws", 1) + f"/v1/sessions/{made.json()['session_id']}/ws"
-        async with websockets.connect(url, additional_headers=headers) as socket:
+        async with house.socket(made.json()["session_id"], additional_headers=headers) as socket:
             for expected in (code, "too_many_requests"):
                 await socket.send(message)
                 assert orjson.loads(await socket.recv())["error"]["code"] == expected

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-import websockets
 from celery import Celery
 
 from orchestrator.turns.turn import FINISHED, TurnRecord
@@ -79,8 +78,7 @@ async def by_socket(house: House, session: str) -> AsyncIterator[Say]:
                 turn = await house.ports.stores.inbox.turn(DEFAULT_TENANT, told["turn_id"])
                 asked[turn.input.text or ""].set_result((told["turn_id"], told["text"]))
 
-    address = house.url.replace("http", "ws", 1)
-    async with websockets.connect(f"{address}/v1/sessions/{session}/ws") as socket:
+    async with house.socket(session) as socket:
         listener = asyncio.create_task(listen())
         yield say
         listener.cancel()
