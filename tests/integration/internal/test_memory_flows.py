@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,7 +24,7 @@ from orchestrator.ports.runs.records import NewRun, RunRecord
 from orchestrator.ports.runs.status import ENDED, RunStatus
 from orchestrator.settings import Settings
 from orchestrator.types import DEFAULT_TENANT, SessionId, UserId, new_id
-from parley.testing.scripted_model import Answer, Fail, Rule, Script, ScriptedModel
+from parley.testing.scripted_model import Answer, Fail, Reply, Rule, Script, ScriptedModel
 from tests.contract.internal.in_process import InProcessRunner
 from tests.conversation import say
 from tests.integration.chaos.fleet import fleet
@@ -61,6 +62,17 @@ async def eventually(what: str, look: Callable[[], Awaitable[T | None]]) -> T:
         assert time.monotonic() < ends_at, what
         await asyncio.sleep(0.05)
     return found
+
+
+@asynccontextmanager
+async def summarizing(
+    database_url: str, redis_url: str, reply: Reply, **config: Any
+) -> AsyncIterator[tuple[House, ScriptedModel]]:
+    """Yield stores whose summaries a model writes. `config`: of flows, by name."""
+    with ScriptedModel(Script(rules=(Rule(prompt="memory_summarize", replies=(reply,)),))) as model:
+        settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url, OPENAI_BASE_URL=model.base_url)
+        async with open_ports(settings) as ports, open_lane(ports) as lane:
+            yield House(ports, lane, config), model
 
 
 async def test_findings_become_the_users_documents_and_preferences_and_leave_the_scratchpad(
@@ -163,16 +175,14 @@ async def test_a_model_writes_the_summary_and_names_findings(database_url: str, 
         {"text": "The user never flies on Fridays.", "about": "user", "salience": 0.2, "explicit": True},
     ]
     written = Answer(json={"summary": "They look for flights to Lisbon.", "findings": findings})
-    with ScriptedModel(Script(rules=(Rule(prompt="memory_summarize", replies=(written,)),))) as model:
-        settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url, OPENAI_BASE_URL=model.base_url)
-        async with open_ports(settings) as ports, open_lane(ports) as lane:
-            house, user = House(ports, lane, {}), new_id("user")
-            session_id = await house.session(spoken(3), user=user)
-            runs = await run_graph(house, session_id)
-            [proposal] = await house.proposals(session_id)
-            known = await ports.stores.preferences.of_user(DEFAULT_TENANT, UserId(user))
-            found = await search(ports, user, "when does the lounge close")
-            documents = await ports.context.documents.list(Owned(DEFAULT_TENANT, UserId(user)))
+    user = new_id("user")
+    async with summarizing(database_url, redis_url, written) as (house, model):
+        session_id = await house.session(spoken(3), user=user)
+        runs = await run_graph(house, session_id)
+        [proposal] = await house.proposals(session_id)
+        known = await house.ports.stores.preferences.of_user(DEFAULT_TENANT, UserId(user))
+        found = await search(house.ports, user, "when does the lounge close")
+        documents = await house.ports.context.documents.list(Owned(DEFAULT_TENANT, UserId(user)))
 
     assert runs["summarize_session"].status is RunStatus.DONE
     assert proposal["change"] == {"text": "They look for flights to Lisbon.", "through_turn": 3, "labels": []}
@@ -188,11 +198,9 @@ async def test_a_model_writes_the_summary_and_names_findings(database_url: str, 
 async def test_the_model_that_a_flows_options_name_is_asked(database_url: str, redis_url: str) -> None:
     """IF-6"""
     written = Answer(json={"summary": "They look for flights to Lisbon.", "findings": []})
-    with ScriptedModel(Script(rules=(Rule(prompt="memory_summarize", replies=(written,)),))) as model:
-        settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url, OPENAI_BASE_URL=model.base_url)
-        async with open_ports(settings) as ports, open_lane(ports) as lane:
-            house = House(ports, lane, {"summarize_session": {"options": {"model": "cheap-and-small"}}})
-            await house.run("summarize_session", await house.session(spoken(3)))
+    options = {"options": {"model": "cheap-and-small"}}
+    async with summarizing(database_url, redis_url, written, summarize_session=options) as (house, model):
+        await house.run("summarize_session", await house.session(spoken(3)))
 
     assert [asked.model for asked in model.requests_for("memory_summarize")] == ["cheap-and-small"]
 
@@ -200,24 +208,17 @@ async def test_the_model_that_a_flows_options_name_is_asked(database_url: str, r
 async def test_without_an_answer_the_summary_is_made_without_a_model(
     database_url: str, redis_url: str
 ) -> None:
-    with ScriptedModel(Script(rules=(Rule(replies=(Fail(status=400),)),))) as model:
-        settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url, OPENAI_BASE_URL=model.base_url)
-        async with open_ports(settings) as ports, open_lane(ports) as lane:
-            house = House(ports, lane, {})
-            session_id = await house.session(spoken(3))
-            [record] = await house.run("summarize_session", session_id)
-            [proposal] = await house.proposals(session_id)
+    async with summarizing(database_url, redis_url, Fail(status=400)) as (house, _):
+        session_id = await house.session(spoken(3))
+        [record] = await house.run("summarize_session", session_id)
+        [proposal] = await house.proposals(session_id)
 
     assert record.status is RunStatus.DONE
     assert "User: I am looking for a flight to Lisbon" in proposal["change"]["text"]
 
 
 async def test_sessions_at_rest_are_summarised_once(house: House) -> None:
-    resting, brief, busy = (
-        await house.session(spoken(5)),
-        await house.session(spoken(1)),
-        await house.session(spoken(5)),
-    )
+    resting, brief, busy = [await house.session(spoken(number)) for number in (5, 1, 5)]
     await house.execute(
         "UPDATE lanes SET updated_at = now() - interval '1 hour' WHERE session_id = ANY(%s)", [resting, brief]
     )
