@@ -122,20 +122,16 @@ async def _fuzz(sandbox: PythonSandbox, count: int, seed: int, *, until_forbidde
     return counts
 
 
-async def test_nothing_that_is_approved_reaches_for_the_system() -> None:
-    counts = await fuzz(FUNCTIONS, seed=1)
+@pytest.mark.parametrize(
+    ("count", "seed"),
+    [(FUNCTIONS, 1), pytest.param(FUNCTIONS_LONG, 2, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])],
+)
+async def test_nothing_that_is_approved_reaches_for_the_system(count: int, seed: int) -> None:
+    counts = await fuzz(count, seed)
+    print(f"\n{count} functions of Python: {dict(counts)}")
 
     assert set(counts) - {"rejected"} <= HARMLESS, counts
     assert counts["returned"] + counts[StopCategory.ERROR] > 6
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-async def test_nothing_of_twenty_thousand_functions_reaches_for_the_system() -> None:
-    counts = await fuzz(FUNCTIONS_LONG, seed=2)
-    print(f"\n20,000 functions of Python: {dict(counts)}")
-
-    assert set(counts) - {"rejected"} <= HARMLESS, counts
 
 
 class Holed:

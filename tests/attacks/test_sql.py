@@ -141,19 +141,15 @@ def fuzz(count: int, seed: int, *, until_touched: bool = False) -> Counter[str]:
     return counts
 
 
-def test_nothing_that_is_approved_touches_anything_but_the_allowed_tables() -> None:
-    counts = fuzz(TEXTS, seed=1)
+@pytest.mark.parametrize(
+    ("count", "seed"),
+    [(TEXTS, 1), pytest.param(TEXTS_LONG, 2, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])],
+)
+def test_nothing_that_is_approved_touches_anything_but_the_allowed_tables(count: int, seed: int) -> None:
+    counts = fuzz(count, seed)
 
     assert set(counts) <= UNTOUCHED, counts
     assert counts[""] > 45
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-def test_nothing_of_a_hundred_thousand_texts_touches_anything_but_the_allowed_tables() -> None:
-    counts = fuzz(TEXTS_LONG, seed=2)
-
-    assert set(counts) <= UNTOUCHED, counts
 
 
 def test_the_fuzzer_finds_a_hole_that_was_planted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,18 +82,17 @@ def named_as_perhaps_missing() -> list[str]:
     ]
 
 
+@pytest.mark.parametrize(
+    ("options", "at_least"),
+    [
+        (SHORT, AT_LEAST),
+        pytest.param(LONG, AT_LEAST_LONG, marks=[pytest.mark.slow, pytest.mark.timeout(1200)]),
+    ],
+)
 async def test_requests_of_all_kinds_are_answered_as_described(
-    database_url: str, redis_url: str, tmp_path: Path
+    database_url: str, redis_url: str, tmp_path: Path, options: tuple[str, ...], at_least: int
 ) -> None:
-    assert await _examine(database_url, redis_url, tmp_path, SHORT) >= AT_LEAST
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-async def test_more_than_a_thousand_requests_are_answered_as_described(
-    database_url: str, redis_url: str, tmp_path: Path
-) -> None:
-    assert await _examine(database_url, redis_url, tmp_path, LONG) >= AT_LEAST_LONG
+    assert await _examine(database_url, redis_url, tmp_path, options) >= at_least
 
 
 async def _examine(database_url: str, redis_url: str, folder: Path, options: tuple[str, ...]) -> int:
@@ -111,15 +110,8 @@ async def _examine(database_url: str, redis_url: str, folder: Path, options: tup
         }
         command = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(settings), "run"]
         process = await asyncio.create_subprocess_exec(
-            *command,
-            str(document),
-            "--url",
-            house.url,
-            *options,
-            "--generation-deterministic",
-            "--request-timeout",
-            "20",
-            "--no-color",
+            *(*command, str(document), "--url", house.url, *options),
+            *("--generation-deterministic", "--request-timeout", "20", "--no-color"),
             env={**os.environ, **hooks},
             cwd=folder,
             stdout=asyncio.subprocess.PIPE,

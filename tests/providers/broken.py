@@ -86,6 +86,11 @@ _CHAT_RULES: dict[str, tuple[Path, Any]] = {
     "each_call_is_answered": (("messages", 3, "tool_call_id"), "other"),
     "messages_have_content": (("messages", 1, "content"), None),
 }
+_PLAIN = _CHAT_RULES | {
+    "metadata_are_short_and_stored": (("metadata",), {"prompt_id": "x"}),
+    "plain_models_take_no_effort": (("reasoning_effort",), "low"),
+    "one_limit_of_tokens": ((), {"max_tokens": 1, "max_completion_tokens": 1}),
+}
 _GROQ = {
     "groq_takes_no_log_probabilities": (("logprobs",), True),
     "groq_takes_no_names_of_speakers": (("messages", 1, "name"), "ann"),
@@ -97,12 +102,7 @@ _GROQ = {
     ),
 }
 BROKEN: dict[str, dict[str, tuple[Path, Any]]] = {
-    "openai-chat": _CHAT_RULES
-    | {
-        "metadata_are_short_and_stored": (("metadata",), {"prompt_id": "x"}),
-        "plain_models_take_no_effort": (("reasoning_effort",), "low"),
-        "one_limit_of_tokens": ((), {"max_tokens": 1, "max_completion_tokens": 1}),
-    },
+    "openai-chat": _PLAIN,
     "openai-chat-thinking": _CHAT_RULES
     | {
         "metadata_are_short_and_stored": (("metadata",), {"prompt_id": "x"}),
@@ -110,12 +110,7 @@ BROKEN: dict[str, dict[str, tuple[Path, Any]]] = {
         "thinking_models_take_no_tools_here": (("reasoning_effort",), "low"),
         "one_limit_of_tokens": (("max_tokens",), 1),
     },
-    "azure": _CHAT_RULES
-    | {
-        "metadata_are_short_and_stored": (("metadata",), {"prompt_id": "x"}),
-        "plain_models_take_no_effort": (("reasoning_effort",), "low"),
-        "one_limit_of_tokens": ((), {"max_tokens": 1, "max_completion_tokens": 1}),
-    },
+    "azure": _PLAIN,
     "groq": {
         name: broken
         for name, broken in _CHAT_RULES.items()

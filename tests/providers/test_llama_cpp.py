@@ -124,24 +124,15 @@ def report(seen: Seen) -> None:
     )
 
 
-async def test_a_small_model_is_asked_for_real_and_does_no_harm(url: str) -> None:
-    """CO-2, NL-2: no refused request, no action without a yes, no turn without an answer."""
-    seen = await talk(url, 4)
+@pytest.mark.parametrize(
+    "turns", [4, pytest.param(200, marks=[pytest.mark.slow, pytest.mark.timeout(4 * 3600)])]
+)
+async def test_a_small_model_is_asked_for_real_and_does_no_harm(url: str, turns: int) -> None:
+    """CO-2, NL-2, AM-3: no refused request, no action without a yes, no turn without an answer."""
+    seen = await talk(url, turns)
 
     report(seen)
     assert seen.unagreed == []
     assert seen.unanswered == []
     assert sum(seen.outcomes.values()) > 0
-    assert not {"model_rejected", "model_not_allowed"} & seen.outcomes.keys()
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(4 * 3600)
-async def test_two_hundred_turns_with_a_small_model(url: str) -> None:
-    """CO-2, NL-2, AM-3: nonsense causes no action and loses no answer."""
-    seen = await talk(url, 200)
-
-    report(seen)
-    assert seen.unagreed == []
-    assert seen.unanswered == []
     assert not {"model_rejected", "model_not_allowed"} & seen.outcomes.keys()

@@ -11,23 +11,19 @@ from tests.unit.gateway.repairs.repairing import goes_on, judge, repair_one
 from tests.unit.gateway.repairs.test_broken_sessions import BY, LONG, exceed
 
 
-async def _repair(place: tuple[Site, dict[str, dict[str, str]]], count: int) -> list[str]:
-    (site, headers), numbers, found = place, random.Random(3), []
+@pytest.mark.parametrize(
+    "count",
+    [
+        pytest.param(len(KINDS), marks=pytest.mark.timeout(600)),
+        pytest.param(LONG, marks=[pytest.mark.slow, pytest.mark.timeout(3600)]),
+    ],
+)
+async def test_one_of_each_kind_is_repaired(site: tuple[Site, dict[str, dict[str, str]]], count: int) -> None:
+    (place, headers), numbers, found = site, random.Random(3), []
     for number in range(count):
-        ticket = await break_one(site, number, numbers)
-        found += await exceed(site, ticket, headers)
-        wrong = await repair_one(site, ticket)
-        found += wrong or await judge(site, ticket, BY)
-        found += wrong or await goes_on(site, ticket)
-    return found
-
-
-@pytest.mark.timeout(600)
-async def test_one_of_each_kind_is_repaired(site: tuple[Site, dict[str, dict[str, str]]]) -> None:
-    assert await _repair(site, len(KINDS)) == []
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-async def test_many_are_repaired(site: tuple[Site, dict[str, dict[str, str]]]) -> None:
-    assert await _repair(site, LONG) == []
+        ticket = await break_one(place, number, numbers)
+        found += await exceed(place, ticket, headers)
+        wrong = await repair_one(place, ticket)
+        found += wrong or await judge(place, ticket, BY)
+        found += wrong or await goes_on(place, ticket)
+    assert found == []
