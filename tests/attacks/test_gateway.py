@@ -29,6 +29,7 @@ from gateway.middleware import body_limit
 from gateway.middleware.hosts import LOOPBACK_HOSTS
 from orchestrator.telemetry.metrics import LISTENERS
 from tests.cases import for_each
+from tests.integration.gateway import run_server
 from tests.unit.gateway.guarded import GuardedHouse, guarded_house
 from tests.unit.gateway.test_access import open_socket
 
@@ -252,14 +253,9 @@ async def test_a_request_with_two_lengths_is_refused() -> None:
     refused(answer, 422, "invalid_input")
 
 
-async def serve(house: GuardedHouse) -> tuple[uvicorn.Server, int, asyncio.Task[None]]:
-    """Serve the app on a real port, like the gateway's program."""
-    config = uvicorn.Config(house.app, port=0, http=protocol.BoundedProtocol, log_config=None, lifespan="off")
-    server = uvicorn.Server(config)
-    serving = asyncio.create_task(server.serve())
-    while not server.started:
-        await asyncio.sleep(0.01)
-    return server, server.servers[0].sockets[0].getsockname()[1], serving
+def bounded(house: GuardedHouse) -> uvicorn.Config:
+    """Return the configuration of the gateway's program."""
+    return uvicorn.Config(house.app, port=0, http=protocol.BoundedProtocol, log_config=None, lifespan="off")
 
 
 @pytest.mark.parametrize("last", [None, b'{"currentMessage": "hello"}', b"no JSON"])
@@ -270,19 +266,18 @@ async def test_a_socket_whose_connection_breaks_is_no_fault(
     async with guarded_house() as house:
         key = await house.key()
         session = await house.session(key)
-        server, port, serving = await serve(house)
-        place = f"ws://127.0.0.1:{port}/v1/sessions/{session}/ws"
-        client = await websockets.connect(place, additional_headers={"Authorization": f"Bearer {key}"})
-        if last is not None:
-            await client.send(last)
-        # Zero seconds to linger: the connection is reset, not closed.
-        resetting = struct.pack("ii", 1, 0)
-        client.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, resetting)
-        client.transport.abort()
-        while LISTENERS.labels("socket")._value.get() > 0:
-            await asyncio.sleep(0.01)
-        server.should_exit = True
-        await serving
+        async with run_server(bounded(house)) as port:
+            place = f"ws://127.0.0.1:{port}/v1/sessions/{session}/ws"
+            client = await websockets.connect(place, additional_headers={"Authorization": f"Bearer {key}"})
+            if last is not None:
+                await client.send(last)
+            # Zero seconds to linger: the connection is reset, not closed.
+            resetting = struct.pack("ii", 1, 0)
+            plain = client.transport.get_extra_info("socket")
+            plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, resetting)
+            client.transport.abort()
+            while LISTENERS.labels("socket")._value.get() > 0:
+                await asyncio.sleep(0.01)
 
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
 
@@ -290,15 +285,7 @@ async def test_a_socket_whose_connection_breaks_is_no_fault(
 async def test_headers_that_do_not_come_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise a thousand connections with incomplete headers would occupy a thousand places."""
     monkeypatch.setattr(protocol, "HEADERS_WITHIN_S", 0.2)
-    async with guarded_house() as house:
-        config = uvicorn.Config(
-            house.app, port=0, http=protocol.BoundedProtocol, log_config=None, lifespan="off"
-        )
-        server = uvicorn.Server(config)
-        serving = asyncio.create_task(server.serve())
-        while not server.started:
-            await asyncio.sleep(0.01)
-        port = server.servers[0].sockets[0].getsockname()[1]
+    async with guarded_house() as house, run_server(bounded(house)) as port:
         for begun in (b"", b"GET /health/live HT", b"GET /health/live HTTP/1.1\r\nHost: x\r\nX-Slow: "):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(begun)
@@ -309,8 +296,6 @@ async def test_headers_that_do_not_come_are_not_waited_for(monkeypatch: pytest.M
             writer.write(b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n")
             assert (await reader.readuntil(b'live"}')).startswith(b"HTTP/1.1 200")
         writer.close()
-        server.should_exit = True
-        await serving
 
 
 async def test_a_fault_has_the_headers_of_every_answer() -> None:

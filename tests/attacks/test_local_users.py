@@ -27,6 +27,7 @@ from parley.data_folder import hold
 from parley.embedded import Stores, stores
 from parley.embedded.ports import free_port
 from tests.integration.chaos.fleet import fleet
+from tests.integration.gateway import run_server
 from tests.processes.stores import connections_of_stores
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
@@ -183,13 +184,8 @@ async def serve_words(host: str) -> AsyncIterator[int]:
     config = uvicorn.Config(
         PlainTextResponse(WORD), host=host, port=0, http=OwnersProtocol, log_config=None, lifespan="off"
     )
-    server = uvicorn.Server(config)
-    serving = asyncio.create_task(server.serve())
-    while not server.started:
-        await asyncio.sleep(0.01)
-    yield server.servers[0].sockets[0].getsockname()[1]
-    server.should_exit = True
-    await serving
+    async with run_server(config) as port:
+        yield port
 
 
 @pytest.mark.parametrize(

@@ -93,15 +93,23 @@ async def serve(app: Any, port: int = 0) -> AsyncIterator[str]:
     with socket.socket(proto=socket.IPPROTO_TCP) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(("127.0.0.1", port))
-        server = uvicorn.Server(
-            uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, lifespan="on")
-        )
-        serving = asyncio.create_task(server.serve(sockets=[listening]))
-        while not server.started:
-            assert not serving.done(), "the gateway did not start"
-            await asyncio.sleep(0.01)
-        try:
+        config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, lifespan="on")
+        async with run_server(config, [listening]):
             yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            await serving
+
+
+@asynccontextmanager
+async def run_server(
+    config: uvicorn.Config, sockets: list[socket.socket] | None = None
+) -> AsyncIterator[int]:
+    """Yield the port of a server in this event loop."""
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server.serve(sockets))
+    while not server.started:
+        assert not serving.done(), "the gateway did not start"
+        await asyncio.sleep(0.01)
+    try:
+        yield server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        server.should_exit = True
+        await serving

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tests.processes.forked import ROOT, ForkedProcess, start
 
@@ -90,20 +91,9 @@ class Fleet:
     environment: Mapping[str, str] = field(default_factory=dict)
     workers: list[Worker] = field(default_factory=list)
 
-    def start(
-        self,
-        count: int = 1,
-        *,
-        application: str = STAND_IN,
-        queues: str = "turns,submissions",
-        threads: int = 8,
-        options: Sequence[str] = (),
-    ) -> list[Worker]:
-        """Start workers and wait until they are ready."""
-        started = [
-            self.launch(application=application, queues=queues, threads=threads, options=options)
-            for _ in range(count)
-        ]
+    def start(self, count: int = 1, **options: Any) -> list[Worker]:
+        """Launch workers and wait until they are ready."""
+        started = [self.launch(**options) for _ in range(count)]
         for worker in started:
             wait_until(
                 worker.is_ready, within_s=STARTED_WITHIN_S, what=f"a worker is ready, see {worker.log}"

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Self
 
 from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.settings import Settings
 from orchestrator.turns.turn import IfBusy, Receipt, Submission, TurnInput, TurnRecord
-from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
+from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId, new_id
 from tests.integration.chaos.fleet import times_as_long
 from tests.processes.rows import read_rows
 
@@ -70,6 +73,33 @@ class Submitter:
         return await self.ports.waiter.finished(
             DEFAULT_TENANT, receipt.session_id, TurnId(receipt.turn_id), within_s * times_as_long()
         )
+
+
+class Sender:
+    """A thread that submits a turn to a new session at an interval."""
+
+    def __init__(self, every_s: float) -> None:
+        self.prefix = new_id("sent")
+        self.stopped = threading.Event()
+        self._every_s = every_s
+        self._thread = threading.Thread(target=self._send_all)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stopped.set()
+        self._thread.join()
+
+    def send(self, number: int, session: str) -> None:
+        raise NotImplementedError
+
+    def _send_all(self) -> None:
+        for number in itertools.count():
+            if self.stopped.wait(self._every_s):
+                return
+            self.send(number, f"{self.prefix}-{number}")
 
 
 @asynccontextmanager

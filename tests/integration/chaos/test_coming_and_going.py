@@ -13,13 +13,11 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any, LiteralString
 
-import psycopg
 import pytest
 
 from parley.processes import has_ended
 from tests.integration.chaos.checker import check, read_history
 from tests.integration.chaos.fleet import STAND_IN, wait_until
-from tests.integration.chaos.processes.counting import EFFECTS
 from tests.integration.chaos.submitting import Submitter, submitter
 from tests.integration.chaos.worker_pool import WorkerPool, worker_pool
 from tests.processes.rows import read_rows
@@ -45,15 +43,6 @@ RESULTS = "SELECT result FROM turns WHERE result IS NOT NULL"
 LAST_RESULTS = f"{RESULTS} ORDER BY finished_at DESC LIMIT 100"
 STEPS_BY = "SELECT result FROM turns WHERE session_id = 'steps' ORDER BY seq"
 LONG_BY = "SELECT result FROM turns WHERE session_id = 'long' AND attempts = 1"
-
-
-@pytest.fixture
-def database(database_url: str) -> str:
-    with psycopg.connect(database_url) as connection:
-        connection.execute(EFFECTS)
-        connection.execute("TRUNCATE counted_effects")
-        connection.execute("TRUNCATE sessions, turns, journal, events, utterances, state_history CASCADE")
-    return database_url
 
 
 @pytest.mark.slow

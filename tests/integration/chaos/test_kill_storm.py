@@ -10,11 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import psutil
-import psycopg
 import pytest
 
 from tests.integration.chaos.checker import check, read_history
-from tests.integration.chaos.processes.counting import EFFECTS
 from tests.integration.chaos.submitting import all_finished, count_unfinished, submitter
 from tests.integration.chaos.takeover import ANY, LOADED, QUIET, Machine, Takeovers, describe, percentile
 from tests.integration.chaos.worker_pool import WorkerPool, worker_pool
@@ -22,15 +20,6 @@ from tests.integration.chaos.worker_pool import WorkerPool, worker_pool
 WORKERS = 3
 LOOK_EVERY_S = 0.05
 IDLE_FOR_S = 2.0
-
-
-@pytest.fixture
-def database(database_url: str) -> str:
-    with psycopg.connect(database_url) as connection:
-        connection.execute(EFFECTS)
-        connection.execute("TRUNCATE counted_effects")
-        connection.execute("TRUNCATE sessions, turns, journal, events, utterances, state_history CASCADE")
-    return database_url
 
 
 @pytest.mark.timeout(3_600)

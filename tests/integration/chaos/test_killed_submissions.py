@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import random
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Self
 
 import psycopg
 import pytest
@@ -20,9 +17,9 @@ from celery import Celery
 from orchestrator.adapters.broker_queues import TASK_QUEUES
 from orchestrator.adapters.redis.address import for_celery
 from orchestrator.adapters.task_sender import producer_options
-from orchestrator.types import new_id
 from tests.celery_clients import close_results, submit_turn
 from tests.integration.chaos.fleet import Fleet, Worker, fleet, wait_until
+from tests.integration.chaos.submitting import Sender
 from tests.integration.chaos.takeover import percentile
 from tests.integration.workers.rabbit import is_installed, rabbit
 
@@ -33,34 +30,23 @@ SETTLED_S = 5.0
 LONG = pytest.mark.slow
 
 
-class Sender:
-    """A backend that repeatedly submits turns to one session, using only Celery."""
+class Backend(Sender):
+    """It uses only Celery."""
 
     def __init__(self, broker: str, results: str) -> None:
+        super().__init__(EVERY_S)
         self.sent: dict[str, float] = {}
-        self.prefix = new_id("sent")
         self._app = Celery(set_as_current=False, broker=for_celery(broker), backend=for_celery(results))
         self._app.conf.update(task_queues=TASK_QUEUES, broker_transport_options=producer_options(broker))
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._send)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
 
     def __exit__(self, *_: object) -> None:
-        self._stopped.set()
-        self._thread.join()
+        super().__exit__()
         close_results(self._app)
         self._app.close()
 
-    def _send(self) -> None:
-        for number in itertools.count():
-            if self._stopped.wait(EVERY_S):
-                return
-            session = f"{self.prefix}-{number}"
-            self.sent[session] = time.time()
-            submit_turn(self._app, session, "say", ignore_result=True)
+    def send(self, number: int, session: str) -> None:
+        self.sent[session] = time.time()
+        submit_turn(self._app, session, "say", ignore_result=True)
 
 
 @contextmanager
@@ -108,7 +94,7 @@ async def test_each_is_accepted_once_and_soon(
         with fleet(database_url, redis_url, tmp_path, environment) as crew:
             roles = ["turns", "submissions", "submissions"]
             workers = [(crew.start(1, queues=queues)[0], queues) for queues in roles]
-            with Sender(broker, redis_url) as sender:
+            with Backend(broker, redis_url) as sender:
                 await asyncio.to_thread(kill_in_turn, crew, workers, kills)
             accepted = await asyncio.to_thread(_read_accepted, database_url, sender.prefix, len(sender.sent))
 

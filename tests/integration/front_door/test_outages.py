@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import signal
 import subprocess
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import psutil
 import psycopg
@@ -24,10 +22,10 @@ from celery.exceptions import TaskRevokedError
 
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.redis.address import for_celery
-from orchestrator.types import new_id
 from parley.embedded import Store, open_database, open_redis
 from tests.celery_clients import connected
 from tests.integration.chaos.fleet import Fleet, fleet, wait_until
+from tests.integration.chaos.submitting import Sender
 from tests.integration.front_door.plain_backend import make_app
 
 EVERY_S = 0.25
@@ -68,35 +66,21 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield World(database, server, crew, app)
 
 
-class Sender:
-    """A sender that repeatedly submits a turn to one session until the broker has accepted the turn."""
+class Backend(Sender):
+    """It sends until the broker has accepted the turn."""
 
     def __init__(self, app: Celery) -> None:
-        self.prefix = new_id("sent")
+        super().__init__(EVERY_S)
         self.results: dict[str, Any] = {}
         self._app = app
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._send)
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopped.set()
-        self._thread.join()
-
-    def _send(self) -> None:
-        for number in itertools.count():
-            if self._stopped.wait(EVERY_S):
-                return
-            session = f"{self.prefix}-{number}"
-            arguments = {"session_id": session, "text": "say", "domain": "counting"}
-            if number % 2:
-                arguments["wait"] = 300
-            sent = self._try(arguments, f"task-{session}", ignored=number % 3 == 0)
-            if sent is not None:
-                self.results[session] = sent
+    def send(self, number: int, session: str) -> None:
+        arguments = {"session_id": session, "text": "say", "domain": "counting"}
+        if number % 2:
+            arguments["wait"] = 300
+        sent = self._try(arguments, f"task-{session}", ignored=number % 3 == 0)
+        if sent is not None:
+            self.results[session] = sent
 
     def _try(self, arguments: dict[str, Any], task_id: str, *, ignored: bool) -> Any:
         """Send until the broker has the message. The ID detects a message that only seemed lost."""
@@ -110,7 +94,7 @@ class Sender:
                     ignore_result=ignored,
                 )
             except Exception:  # noqa: BLE001 - a plain client of a broker that takes nothing
-                if self._stopped.wait(EVERY_S):
+                if self.stopped.wait(EVERY_S):
                     return None
 
 
@@ -228,7 +212,7 @@ Outage = Callable[[World, Path], AbstractContextManager[None]]
 def test_submissions_of_an_outage_end_done_and_once(
     world: World, outage: Outage, seconds: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with Sender(world.app) as sender:
+    with Backend(world.app) as sender:
         time.sleep(1)
         with outage(world, tmp_path):
             time.sleep(seconds)

@@ -10,15 +10,13 @@ import os
 import signal
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 from orchestrator.bootstrap import Ports, build_agent
 from orchestrator.runtime.journal import Journal
 from orchestrator.runtime.lane import TurnAgent
-from orchestrator.turns.approval import ApprovalRecord, Decision
-from orchestrator.turns.effect import Effect
 from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.turns.step import UnknownOutcome
-from orchestrator.types import Json
 
 KILLS = "PARLEY_TEST_KILLS"
 """A folder with a file for each kill, so that each kill happens once."""
@@ -42,41 +40,25 @@ class DeadlySteps:
         self._steps = journal
         self._turn_id = turn_id
 
-    @property
-    def stopped(self) -> bool:
-        return self._steps.stopped
-
-    def idempotency_key(self, key: str) -> str:
-        return self._steps.idempotency_key(key)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._steps, name)
 
     async def call(
-        self,
-        key: str,
-        kind: str,
-        request: Json,
-        run: Callable[[str], Awaitable[Json]],
-        *,
-        idempotent: bool,
-        effect: Effect | None = None,
-    ) -> Json | UnknownOutcome:
-        async def run_and_die(idempotency_key: str) -> Json:
+        self, key: str, kind: str, request: Any, run: Callable[[str], Awaitable[Any]], **options: Any
+    ) -> Any:
+        async def run_and_die(idempotency_key: str) -> Any:
             result = await run(idempotency_key)
-            if not idempotent:
+            if not options["idempotent"]:
                 die_once(f"{self._turn_id}-{key}-unrecorded")
             return result
 
-        result = await self._steps.call(key, kind, request, run_and_die, idempotent=idempotent, effect=effect)
+        result = await self._steps.call(key, kind, request, run_and_die, **options)
         die_once(f"{self._turn_id}-{key}-recorded")
         return result
 
-    async def settle(
-        self, unknown: UnknownOutcome, kind: str, request: Json, result: Json, effect: Effect | None = None
-    ) -> None:
-        await self._steps.settle(unknown, kind, request, result, effect)
+    async def settle(self, unknown: UnknownOutcome, *more: Any) -> None:
+        await self._steps.settle(unknown, *more)
         die_once(f"{self._turn_id}-{unknown.key}-settled")
-
-    async def decide_approval(self, approval_id: str, decision: Decision) -> ApprovalRecord | None:
-        return await self._steps.decide_approval(approval_id, decision)
 
 
 class DeadlyAgent:
