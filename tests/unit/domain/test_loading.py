@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -9,13 +10,18 @@ from pydantic import ValidationError
 
 from orchestrator.adapters.domains.folder import check_domain, load_domain, shipped_domains
 from orchestrator.dialogue.slots import Rejected, Valid
-from orchestrator.dialogue.specification import Family, Priority
+from orchestrator.dialogue.specification import Family, FlowSpec, Priority
 from orchestrator.domain.summary import summarize
 from orchestrator.types import Dact, ToolId
 from parley.commands.domain import scaffold
 from tests.configuration import default_config
 from tests.unit.domain.factories import ONTOLOGY, SERVICES, TOOLS, edit, write_domain
 from tests.wording import english
+
+
+def booking(folder: Path, files: Mapping[str, str]) -> FlowSpec:
+    """How the example describes a booking, with these files in place of its own."""
+    return load_domain(write_domain(folder, files)).domain.flows[Dact("book_flight")].spec
 
 
 def test_the_example_of_the_interfaces_loads_as_it_stands(tmp_path: Path) -> None:
@@ -38,11 +44,7 @@ def test_the_example_of_the_interfaces_loads_as_it_stands(tmp_path: Path) -> Non
 
 def test_a_domain_names_its_intents(tmp_path: Path) -> None:
     ontology = "intents: {Transform: Book}\n" + edit(ONTOLOGY, ("intent: Transform", "intent: Book"))
-    spec = (
-        load_domain(write_domain(tmp_path, {"ontology.yaml": ontology}))
-        .domain.flows[Dact("book_flight")]
-        .spec
-    )
+    spec = booking(tmp_path, {"ontology.yaml": ontology})
     assert (spec.intent, spec.family) == ("Book", Family.TRANSFORM)
 
 
@@ -64,9 +66,8 @@ def check_even(value):
         ONTOLOGY,
         ("cabin:       {type", "code: {type: code}\n      even: {type: even}\n      cabin:       {type"),
     )
-    loaded = load_domain(
-        write_domain(tmp_path, {"ontology.yaml": ontology, "services.py": SERVICES + validator})
-    )
+    files = {"ontology.yaml": ontology, "services.py": SERVICES + validator}
+    loaded = load_domain(write_domain(tmp_path, files))
     slots, types_ = loaded.domain.flows[Dact("book_flight")].spec.slots, loaded.domain.slot_types
 
     assert types_.validate("ab12", slots["code"]) == Valid("AB12")
@@ -79,11 +80,7 @@ def check_even(value):
 
 def test_inputs_that_a_mapping_leaves_out_take_the_slot_of_their_name(tmp_path: Path) -> None:
     ontology = edit(ONTOLOGY, (", cabin: cabin}}", "}}"))
-    spec = (
-        load_domain(write_domain(tmp_path, {"ontology.yaml": ontology}))
-        .domain.flows[Dact("book_flight")]
-        .spec
-    )
+    spec = booking(tmp_path, {"ontology.yaml": ontology})
     assert spec.tools[0].slot_mapping["cabin"] == "cabin"
 
 
@@ -101,8 +98,7 @@ def test_an_input_that_an_earlier_tool_returns_takes_no_slot(tmp_path: Path) -> 
     ontology = edit(
         ONTOLOGY, (", cabin: cabin}}", "}}"), ("tools:\n", "tools:\n      - {tool_id: flight_check}\n")
     )
-    files = {"ontology.yaml": ontology, "tools.yaml": tools}
-    spec = load_domain(write_domain(tmp_path, files)).domain.flows[Dact("book_flight")].spec
+    spec = booking(tmp_path, {"ontology.yaml": ontology, "tools.yaml": tools})
     assert spec.tools[0].slot_mapping == {"cabin": "cabin"}
     assert "cabin" not in spec.tools[1].slot_mapping
 
@@ -116,23 +112,13 @@ from ..services import Flights
 class BookFlight:
     dact = "book_flight"
     service = Flights
-
-
-class Search:
-    pass
 """
-    reading = "class Search:\n    pass\n"
-    ontology = edit(ONTOLOGY, ("intent: Read", "intent: Read\n    policy: Search"))
-    loaded = load_domain(
-        write_domain(
-            tmp_path,
-            {
-                "ontology.yaml": ontology,
-                "policies/transform_policies.py": policies.split("\n\n\nclass Search", maxsplit=1)[0] + "\n",
-                "policies/read_policies.py": reading,
-            },
-        )
-    )
+    files = {
+        "ontology.yaml": edit(ONTOLOGY, ("intent: Read", "intent: Read\n    policy: Search")),
+        "policies/transform_policies.py": policies,
+        "policies/read_policies.py": "class Search:\n    pass\n",
+    }
+    loaded = load_domain(write_domain(tmp_path, files))
     assert {dact: policy.__name__ for dact, policy in loaded.policies.items()} == {
         "book_flight": "BookFlight",
         "search_flights": "Search",
@@ -150,7 +136,6 @@ def test_two_folders_of_one_name_keep_their_code_apart(tmp_path: Path) -> None:
 def test_entities_come_from_the_file_or_from_a_provider(tmp_path: Path) -> None:
     provider = """
 from orchestrator.domain.model import EntityValue
-from tests.wording import english
 
 
 def airports(country):
@@ -160,9 +145,8 @@ def airports(country):
         ONTOLOGY,
         ("{values: {OSL: [Oslo], MAD: [Madrid]}}", "{provider: airports, options: {country: Norway}}"),
     )
-    loaded = load_domain(
-        write_domain(tmp_path, {"ontology.yaml": ontology, "services.py": SERVICES + provider})
-    )
+    files = {"ontology.yaml": ontology, "services.py": SERVICES + provider}
+    loaded = load_domain(write_domain(tmp_path, files))
     assert loaded.domain.entities["airport"].values[0].aliases == ("Norway",)
 
 

@@ -352,6 +352,21 @@ def test_a_required_input_that_nothing_gives_is_named(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ("bok_flight", "did you mean 'book_flight'?"),
+        ("search_flights", "should name another flow"),
+        ("book_flight", "needs `confirm: true`"),
+    ],
+)
+def test_a_flow_changes_another_one_after_it_has_asked(tmp_path: Path, changes: str, words: str) -> None:
+    """IR-4"""
+    ontology = edit(ONTOLOGY, ("    intent: Read\n", f"    intent: Read\n    changes: {changes}\n"))
+    found = find(write_domain(tmp_path, {"ontology.yaml": ontology}))
+    assert words in found["ontology.yaml: flows.search_flights.changes"]
+
+
 def test_loading_raises_with_every_problem(tmp_path: Path) -> None:
     """CO-5"""
     ontology = edit(ONTOLOGY, ("intent: Read", "intent: Raed"), ("intent: Transform", "intent: Tarnsform"))

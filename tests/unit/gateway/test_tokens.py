@@ -83,6 +83,7 @@ def test_without_a_scope_it_is_a_user() -> None:
         {"iss": "https://evil.example"},
         {"tenant": ""},
         {"tenant": "acme\n"},
+        {"sub": "ann/../bob"},
     ],
     ids=str,
 )
