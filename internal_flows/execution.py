@@ -28,11 +28,9 @@ from orchestrator.errors import DirectiveError, ParleyError
 from orchestrator.ports.runs.records import Progress
 from orchestrator.ports.runs.status import ItemStatus, RedoStatus, RunStatus
 from orchestrator.ports.runs.work import ItemEnd, RunEnd
-from orchestrator.redaction import hide_secrets
+from orchestrator.redaction import describe_error
 from orchestrator.telemetry import get_logger
 from orchestrator.types import Json, JsonObject
-
-ERROR_LENGTH = 2000
 
 _log = get_logger(__name__)
 
@@ -47,7 +45,7 @@ class Proceed:
 
 class _Failure(Exception):
     def __init__(self, stage: Stage, message: str) -> None:
-        super().__init__(hide_secrets(f"{stage}: {message}")[:ERROR_LENGTH])
+        super().__init__(describe_error(f"{stage}: {message}"))
 
 
 async def run_before_all(flow: InternalFlow, run: RunContext, inputs: tuple[Json, ...]) -> Proceed | RunEnd:

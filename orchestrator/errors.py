@@ -122,6 +122,10 @@ class DeadlineExceeded(ParleyError):
     code = "deadline_exceeded"
 
 
+ENDED_FROM_OUTSIDE = (TurnCancelled, LaneLost, DeadlineExceeded)
+"""The errors of a turn that was ended from outside. They pass through all steps and calls."""
+
+
 class GaveUp(ParleyError):
     """The turn has no attempts left."""
 

@@ -12,6 +12,7 @@ from typing import Final
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 HIDDEN: Final = "[secret]"
+LONGEST_ERROR: Final = 2000
 SHORTEST_SECRET: Final = 6
 """Minimum length of a secret, in characters. Shorter secrets are too likely to occur in other text."""
 
@@ -111,3 +112,8 @@ def learn_secrets(secrets: Iterable[str]) -> None:
 
 def hide_secrets(text: str) -> str:
     return _redactor.hide(text)
+
+
+def describe_error(text: str) -> str:
+    """Return an error's text for storage: without secrets, and up to `LONGEST_ERROR` characters long."""
+    return hide_secrets(text)[:LONGEST_ERROR]

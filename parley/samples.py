@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from itertools import islice
 from typing import NamedTuple
 
-from orchestrator.dialogue.slots import Valid
+from orchestrator.dialogue.slots import LIST_TYPES, Valid
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.domain.model import Domain, EntityValue
 from orchestrator.types import Json
@@ -17,7 +17,6 @@ _MOST_COUNTED = 20
 _DAYS = (1, 3, 4, 5, 6, 7, 10, 11, 12, 13)
 _NAMES = ("Sandra Quill", "Blue Harbor", "Orlane")
 _TEXTS = ("please call me back", "it rattles at night", "bring the blue folder")
-_LISTS = frozenset({"checklist", "group"})
 _BOOLEANS = frozenset({"true", "false"})
 
 
@@ -56,7 +55,7 @@ def _make_samples(slot: SlotSpec, domain: Domain, today: date) -> Iterator[Sampl
     if entity is not None:
         yield from (Sample(_name(one), one.canonical) for one in _known_best(entity.values))
     elif slot.values and kind != "money":
-        yield from _read_values(slot, is_list=kind in _LISTS)
+        yield from _read_values(slot, is_list=kind in LIST_TYPES)
     elif kind == "date":
         yield from _list_days(today, is_english=domain.config.language.default == "en")
     elif kind == "money":

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from internal_flows.session.promotion import SALIENT, About, is_lasting
 from internal_flows.stages import InternalFlow, Options, RunContext, before_all_response, skip
 from orchestrator.errors import BudgetExceeded, ModelOutputInvalid, ModelUnavailable
+from orchestrator.memory.tokenizer import split_sentences
 from orchestrator.models.schemas import array, bounded_text, closed, list_of, loose, one_of
 from orchestrator.ports.material import CONVERSATION, Conversation
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
@@ -160,7 +161,6 @@ def make_notes(item: JsonObject, result: JsonObject, at: float, run_id: str) -> 
 
 
 _WORD = re.compile(r"[^\W\d_]{4,}")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _FRAMES = {"user": "User: ", "agent": "Assistant: "}
 
 
@@ -196,9 +196,9 @@ def find_statements(lines: list[JsonObject]) -> list[JsonObject]:
 
 def _split(lines: list[JsonObject]) -> list[tuple[str, str]]:
     return [
-        (line["role"], sentence.strip())
+        (line["role"], sentence)
         for line in lines
-        for sentence in _SENTENCE.split(line["text"])
+        for sentence in split_sentences(line["text"])
         if _WORD.search(sentence)
     ]
 

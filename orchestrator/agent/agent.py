@@ -25,7 +25,7 @@ from orchestrator.agent.system_turns import (
 )
 from orchestrator.context import TurnChanges
 from orchestrator.dialogue.state import DialogueState
-from orchestrator.errors import DeadlineExceeded, LaneLost, ModelUnavailable, TurnCancelled, Unavailable
+from orchestrator.errors import ENDED_FROM_OUTSIDE, ModelUnavailable, Unavailable
 from orchestrator.ports.memory.context import CONTEXT_READY
 from orchestrator.redaction import hide_secrets
 from orchestrator.runtime.journal import Journal
@@ -35,8 +35,6 @@ from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.turns.repair import REPAIR
 from orchestrator.turns.scheduled import RESULT
 from orchestrator.turns.turn import TurnKind
-
-ENDED_FROM_OUTSIDE = (TurnCancelled, LaneLost, DeadlineExceeded)
 
 _log = get_logger(__name__)
 

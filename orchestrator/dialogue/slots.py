@@ -230,6 +230,8 @@ UNIVERSAL = (
     SlotType("category", check_category, "one of the declared values"),
     SlotType("checklist", check_checklist, "some of the declared values"),
 )
+LIST_TYPES = frozenset({"group", "checklist"})
+"""The slot types whose values are lists."""
 
 
 def check_date(value: Json, spec: SlotSpec) -> Verdict:

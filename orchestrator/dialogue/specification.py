@@ -36,6 +36,10 @@ class Family(StrEnum):
     SCHEDULE = "Schedule"
 
 
+NO_STEPS = frozenset({Family.PLAN, Family.INTERNAL, Family.CONVERSE})
+"""Families whose flows can't be added to a plan. Only a domain's recipes can contain `CONVERSE` flows."""
+
+
 @dataclass(frozen=True, slots=True)
 class SlotSpec:
     """A slot of a flow type.

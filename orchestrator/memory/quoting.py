@@ -2,7 +2,7 @@
 
 import re
 
-from orchestrator.memory.tokenizer import find_terms
+from orchestrator.memory.tokenizer import find_terms, split_sentences
 from orchestrator.ports.memory.documents import Candidate, Passage
 from orchestrator.types import JsonObject
 
@@ -10,7 +10,6 @@ ABOUT = 0.5
 """Minimum share of a question's search terms in a relevant passage."""
 MOST_SENTENCES = 3
 LONGEST_HEADING = 120
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _ENDS_SENTENCE = (".", "!", "?", ":", ";", ",")
 _BULLET = re.compile(r"^(?:[-*•]|\d+\.)\s+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
@@ -25,7 +24,7 @@ def split_heading(passage: Passage | Candidate) -> tuple[str, str]:
 def quote(question: str, title: str, section: str, text: str) -> str:
     """Return a passage's most relevant sentences for a question, at most `MOST_SENTENCES`, in the passage's order."""
     asked = set(find_terms(question)) - set(find_terms(f"{title} {section}"))
-    sentences = [_BULLET.sub("", part.strip()) for part in _SENTENCE.split(text) if part.strip()]
+    sentences = [_BULLET.sub("", sentence) for sentence in split_sentences(text)]
     scores = [len(asked & set(find_terms(sentence))) for sentence in sentences]
     if not any(scores):  # Only the heading is relevant.
         return " ".join(sentences[:MOST_SENTENCES])

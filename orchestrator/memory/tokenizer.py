@@ -1,10 +1,11 @@
-"""Extract search terms (case-folded, stemmed words without stop words), and estimate a model's token count."""
+"""Split texts into sentences and search terms (stemmed words without stop words), and estimate token counts."""
 
 import re
 import unicodedata
 from functools import lru_cache
 
 _WORD = re.compile(r"[^\W_]+")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _STOP_WORDS_TEXT = """
     a about after all also am an and any are as at be been before but by can could did do does for from get had has
     have he her here him his how i if in into is it its just may me more most must my no not of off on one or our
@@ -34,6 +35,11 @@ def share_of(text: str, other: str, *, empty: float = 0.0) -> float:
 def split_words(text: str) -> list[str]:
     """Return a text's case-folded words without accents."""
     return _WORD.findall(fold(text))
+
+
+def split_sentences(text: str) -> list[str]:
+    """Return a text's sentences, which end with a period, “!”, “?” or a newline."""
+    return [part.strip() for part in _SENTENCE.split(text) if part.strip()]
 
 
 def fold(text: str) -> str:

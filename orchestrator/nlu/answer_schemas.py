@@ -10,6 +10,7 @@ from contextlib import suppress
 
 import orjson
 
+from orchestrator.dialogue.slots import LIST_TYPES
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import Digression, MessageKind
 from orchestrator.models.schemas import array, bounded_text, closed, list_of, loose, one_of, one_of_or_null
@@ -24,7 +25,6 @@ LONGEST_FREE_TEXT = 120
 LONGEST_WORDS = 24
 _KINDS = tuple(kind.value for kind in MessageKind if kind is not MessageKind.PLAN_CHANGE)
 _NUMBERS = frozenset({"level", "number"})
-_LISTS = frozenset({"group", "checklist"})
 _AMOUNT = re.compile(r"(-?\d+(?:\.\d+)?)\s*([A-Za-z]{3})?")
 _ENDS = re.compile(r"(-?\d+(?:\.\d+)?)?\s*(?:\.\.|-|to)\s*(-?\d+(?:\.\d+)?)?")
 
@@ -110,7 +110,7 @@ def read_pairs(slots: Json, specs: dict[str, SlotSpec]) -> Iterator[tuple[str, J
 def _read_text(text: str, kind: str) -> Json:
     """Convert text to a value for a slot type, or return the text itself if it can't be parsed."""
     said = text.strip()
-    if kind in _LISTS:
+    if kind in LIST_TYPES:
         return [part.strip() for part in said.split(",") if part.strip()]
     if kind == "dictionary":
         return _read_dictionary(said) or text

@@ -45,7 +45,7 @@ _OTHERS = word_set("he she they somebody someone everybody everyone people nobod
 _POSSESSIVES = word_set("my our his her their your the a an one")
 _OWN_SAYING = word_set("told heard dreamed dreamt promised read thought said")
 """Verbs that report the user's own words or thoughts: “I told my wife …”. “I told you” repeats a request instead."""
-_FIRST = word_set("i we i've we've i'd we'd")
+FIRST_PERSON = word_set("i we i've we've i'd we'd")
 _HAVING = word_set("have has had 've already just once recently yesterday finally actually also even")
 _IRREGULAR = word_set("bought sent made took got did flew paid gave found went chose set put wrote")
 _SUPPOSING = word_set("if whether suppose supposing imagine assuming unless")
@@ -64,7 +64,7 @@ _NO_NEED = (("no", "need"), ("no", "reason"), ("not", "necessary"), ("not", "goi
 _NEGATIONS = _NEGATED_VERBS | _ENDING | word_set("not but") | {cue[0] for cue in (*_EXCLUDING, *_NO_NEED)}
 EXCLUDING_WORDS = _NEGATIONS | {word.replace("'", "’") for word in _NEGATIONS}
 """Tokens for a fast check: every prohibition or exclusion contains at least one of them."""
-_CUES = _NEGATIONS | _SUPPOSING | _OTHERS | _POSSESSIVES | _FIRST
+_CUES = _NEGATIONS | _SUPPOSING | _OTHERS | _POSSESSIVES | FIRST_PERSON
 """Tokens for a fast check: every message with a scope contains at least one of them."""
 _OPENERS = _CUES | _AUXILIARIES
 """Tokens that a scope can begin with."""
@@ -151,7 +151,7 @@ def _reports(words: Sequence[str], place: int) -> bool:
             return True
         if any(tuple(rest[: len(know)]) == know for know in _KNOWING):
             return True
-    own = words[place] in _FIRST and words[place + 1 : place + 2]
+    own = words[place] in FIRST_PERSON and words[place + 1 : place + 2]
     if not own:
         return False
     verb, following = words[place + 1], words[place + 2 : place + 3]
@@ -181,7 +181,7 @@ def _is_past(words: Sequence[str], place: int, verbs: Collection[str]) -> bool:
     """
     if place > 0 and words[place - 1] in _AUXILIARIES:
         return False
-    if not (words[place] in _FIRST or _is_other(words[place : place + 1])):
+    if not (words[place] in FIRST_PERSON or _is_other(words[place : place + 1])):
         if not _is_other(words[place : place + 2]):
             return False
         place += 1

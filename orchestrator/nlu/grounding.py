@@ -18,7 +18,14 @@ from orchestrator.nlu.system1.extract.extractor import (
     kinds_of,
     value_kind,
 )
-from orchestrator.nlu.system1.extract.found import DATE, NAME, NUMBER, QUOTE, TIME, Candidate, Reading
+from orchestrator.nlu.system1.extract.found import (
+    DATE,
+    NUMBER,
+    TIME,
+    UNLISTED,
+    Candidate,
+    Reading,
+)
 from orchestrator.nlu.system1.extract.gazetteer import entity_kind
 from orchestrator.nlu.system1.extract.numbers import find_numbers, is_pronoun
 from orchestrator.nlu.system1.slot_assignment import is_negated, read_as
@@ -26,7 +33,6 @@ from orchestrator.nlu.text import Utterance, clean, key_of, tokenize, word_set
 from orchestrator.types import Json, same_value
 
 _EXACT = frozenset({DATE, TIME, NUMBER})
-_UNLISTED = frozenset({NAME, QUOTE})
 _COMPARING = word_set("more extra additional further other fewer less")
 """Words that make a number relative, as in “two more rooms”."""
 
@@ -117,7 +123,7 @@ class Grounding:
         counted = {one.first: names for one, _, names in self._counted(utterance, flow)}
         fitting: list[Mention] = []
         for candidate in self._extractor.find(utterance, self._context.today, self._context.separators):
-            listed = {kind: one for kind, one in candidate.readings.items() if kind not in _UNLISTED}
+            listed = {kind: one for kind, one in candidate.readings.items() if kind not in UNLISTED}
             known = replace(candidate, readings=listed)
             is_taken = any(
                 _alike(value, one, kind)

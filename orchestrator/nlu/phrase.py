@@ -10,7 +10,7 @@ from itertools import islice
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.clauses import Mood, find_moods, find_spans
-from orchestrator.nlu.system1.extract.found import DATE, NAME, NUMBER, QUOTE, Candidate, places_of
+from orchestrator.nlu.system1.extract.found import DATE, NUMBER, UNLISTED, Candidate, places_of
 from orchestrator.nlu.system1.slot_assignment import is_negated
 from orchestrator.nlu.text import NARROWING, PREPOSITIONS, Utterance, find_phrase, tokenize, word_set
 from orchestrator.types import Json, is_list
@@ -21,7 +21,7 @@ ARTICLES = word_set("a an the my our your this that these those")
 PROPOSING = word_set("how what")
 _NAMING = word_set("a an the some another")
 _BEING = word_set("'s am is are was were i'm you're we're they're")
-_LOOSE = frozenset({NAME, QUOTE, NUMBER})
+_LOOSE = UNLISTED | {NUMBER}
 """Kinds of values with frequent false positives."""
 SAYING_LITTLE = word_set(
     "please thanks thank hi hello hey ok okay sorry oops actually well oh yes yeah no not nope hm hmm um uh er ah eh "

@@ -72,7 +72,7 @@ class PlainAnswers:
 
         `english`: the message in English, which can name the offered call (“ja, buche es”).
         """
-        if _consists(_read(text), self._agree, self._around, offer):
+        if _Match(_read(text), self._agree, self._around, offer).succeeds:
             return True
         if english is None or english == text:
             return False
@@ -81,11 +81,7 @@ class PlainAnswers:
         ).succeeds
 
     def refuses(self, text: str) -> bool:
-        return _consists(_read(text), self._refuse, self._around, NO_OFFER)
-
-
-def _consists(words: Words, units: Collection[Words], around: Collection[Words], offer: Offer) -> bool:
-    return _Match(words, units, around, offer).succeeds
+        return _Match(_read(text), self._refuse, self._around, NO_OFFER).succeeds
 
 
 @lru_cache(maxsize=64)

@@ -9,21 +9,18 @@ from dataclasses import replace
 
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import MessageKind, Source, Understanding
-from orchestrator.nlu.clauses import Mood, find_moods, find_spans
+from orchestrator.nlu.clauses import FIRST_PERSON, Mood, find_moods, find_spans
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.system1.requests import request_verbs
-from orchestrator.nlu.text import Utterance, tokenize, word_set
+from orchestrator.nlu.text import LONGEST_CHECKED, Utterance, tokenize, word_set
 from orchestrator.saying import Saying, say
 from orchestrator.types import Dact
 
 _WISHING = word_set("want need like wish please can could")
-_FIRST = word_set("i we i've we've i'd we'd")
 _CLOSED = frozenset({Source.COMMAND, Source.ACTION, Source.SYSTEM2})
 """Sources that skip this check: models understand negation (NL-9), and commands and actions are unambiguous."""
 _VAGUE = frozenset({MessageKind.UNKNOWN, MessageKind.CONFIRMATION, MessageKind.CANCELLATION})
 _BESIDES = frozenset({MessageKind.CORRECTION, MessageKind.TASK})
-_LONGEST_READ = 400
-"""Maximum length of a message to check, in tokens."""
 
 
 class Restraint:
@@ -46,7 +43,7 @@ class Restraint:
         if understood.source in _CLOSED or understood.plain or understood.is_click:
             return understood
         utterance = tokenize(text)
-        if len(utterance.words) > _LONGEST_READ:
+        if len(utterance.words) > LONGEST_CHECKED:
             return understood
         moods = find_moods(utterance.words, self._verbs)
         if not moods:
@@ -85,7 +82,7 @@ class Restraint:
             return None
         if mood is Mood.SUPPOSED:
             inside = {words[place] for place, one in moods.items() if one is Mood.SUPPOSED}
-            return None if inside.isdisjoint(_FIRST) else mood
+            return None if inside.isdisjoint(FIRST_PERSON) else mood
         return mood
 
     def _hold(

@@ -17,6 +17,8 @@ _INVISIBLE = re.compile(
     "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
     "\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000e0000-\U000e01ef]"
 )
+LONGEST_CHECKED = 400
+"""Maximum length of a message whose words are checked one by one, in tokens."""
 _SPACES = re.compile(r"\s+")
 _SIGNS = {"yes": "👍👌✅✔💯", "no": "👎❌✖🚫🙅", "hmm": "🤔😕🙁☹😟😬😐🤷❓", "please": "🙏"}
 _READ_SIGNS: dict[int, str | None] = {

@@ -33,12 +33,10 @@ from orchestrator.nlu.system1.extract.numbers import ORDINALS
 from orchestrator.nlu.system1.requests import POLITE_WORDS, REPEATING
 from orchestrator.nlu.system1.slot_assignment import read_cues
 from orchestrator.nlu.system1.training.examples import kind_texts
-from orchestrator.nlu.text import NARROWING, PREPOSITIONS, tokenize, word_set
+from orchestrator.nlu.text import LONGEST_CHECKED, NARROWING, PREPOSITIONS, tokenize, word_set
 from orchestrator.saying import quote_all
 from orchestrator.types import Dact
 
-_LONGEST_READ = 400
-"""Maximum length of a message to check, in tokens."""
 _CLOSED = frozenset({Source.COMMAND, Source.ACTION, Source.DOCUMENTS})
 _OF_VALUES = frozenset({MessageKind.SLOT_VALUE, MessageKind.CORRECTION})
 _REQUESTS = _OF_VALUES | {MessageKind.TASK}
@@ -78,7 +76,7 @@ class UnusedWords:
         if not (is_judged and may_be_judged) or _is_closed(understood, is_offered=is_offered):
             return understood
         utterance = tokenize(text.removesuffix(understood.later))
-        if len(utterance.words) > _LONGEST_READ:
+        if len(utterance.words) > LONGEST_CHECKED:
             return understood
         kind = understood.kind
         # A message that is not understood does not change an offer's values.

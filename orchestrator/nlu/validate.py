@@ -22,6 +22,7 @@ from orchestrator.dialogue.understanding import (
     Source,
     Understanding,
 )
+from orchestrator.nlu.answer_schemas import MOST_FLOWS
 from orchestrator.nlu.grounding import Grounding
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.system1.extract.answers import as_unknown
@@ -32,7 +33,6 @@ from orchestrator.nlu.system1.extract.gazetteer import choose_nearest, entity_ki
 from orchestrator.nlu.text import clean, key_of, tokenize
 from orchestrator.types import Dact, Json
 
-MOST_FLOWS = 3
 _OF_ACTIVE = frozenset(
     {MessageKind.SLOT_VALUE, MessageKind.CONFIRMATION, MessageKind.DENIAL, MessageKind.UNKNOWN}
 )

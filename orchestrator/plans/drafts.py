@@ -9,7 +9,7 @@ from typing import TypeAlias
 from orchestrator.dialogue.flow import BaseFlow, FlowTypes, PlanFlow
 from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.slots import Rejected
-from orchestrator.dialogue.specification import Binding, Family
+from orchestrator.dialogue.specification import NO_STEPS, Binding
 from orchestrator.nlu.answer_schemas import read_pairs
 from orchestrator.plans.answer_schemas import ALTERNATIVE_KINDS, LONGEST_PURPOSE
 from orchestrator.plans.bindings import look_up, resolve
@@ -18,7 +18,6 @@ from orchestrator.types import Dact, FlowId, Json, JsonObject, is_list, is_objec
 
 # Families whose flows cannot be steps: plans are not nested, and conversation and background flows are not
 # tasks.
-NO_STEPS = frozenset({Family.PLAN, Family.INTERNAL, Family.CONVERSE})
 
 # A function that converts a model's values for a flow at a local time (Unix seconds), omitting unusable values.
 Ground: TypeAlias = Callable[[type[BaseFlow], Mapping[str, Json], float], JsonObject]

@@ -24,7 +24,7 @@ from orchestrator.errors import (
 from orchestrator.ports.lane import Lane
 from orchestrator.ports.turns import LiveEvents
 from orchestrator.ports.wakeup import Wakeup
-from orchestrator.redaction import hide_secrets
+from orchestrator.redaction import describe_error
 from orchestrator.runtime.endings import (
     Answered,
     Ending,
@@ -49,7 +49,6 @@ RETRY_AFTER_S = 0.1
 RETRY_AT_MOST_AFTER_S = 2.0
 STOPPED_WITHIN_S = 10.0
 """Time limit for re-running a stopped turn without calls, in seconds."""
-ERROR_LENGTH = 2000
 
 _log = get_logger(__name__)
 
@@ -354,4 +353,4 @@ def _find_stop(work: Work) -> StopCause | None:
 
 def _describe(error: Exception) -> str:
     name = error.code if isinstance(error, ParleyError) else type(error).__name__
-    return hide_secrets(f"{name}: {error}")[:ERROR_LENGTH]
+    return describe_error(f"{name}: {error}")

@@ -7,13 +7,11 @@ from orchestrator.context import ToolUsed, TurnContext
 from orchestrator.domain.model import Domain, Implementation, ToolSpec
 from orchestrator.domain.services import Accepted, ToolCall
 from orchestrator.errors import (
+    ENDED_FROM_OUTSIDE,
     ConfigurationError,
-    DeadlineExceeded,
     FailureCategory,
-    LaneLost,
     Problem,
     ToolFailure,
-    TurnCancelled,
     Unavailable,
 )
 from orchestrator.saying import say
@@ -38,9 +36,6 @@ from orchestrator.tools.trifecta import carry_labels
 from orchestrator.turns.effect import Effect
 from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import FlowId, Json, JsonObject, is_object
-
-# Errors that end a turn and are never converted to tool errors.
-PASS_THROUGH = (TurnCancelled, LaneLost, DeadlineExceeded)
 
 _log = get_logger(__name__)
 
@@ -158,7 +153,7 @@ class ToolRunner:
         name, call = request.tool.spec.name, request.call
         try:
             data = await self._deliver(request)
-        except (*PASS_THROUGH, ConfigurationError):
+        except (*ENDED_FROM_OUTSIDE, ConfigurationError):
             raise
         except ToolFailure as failure:
             return ToolError(

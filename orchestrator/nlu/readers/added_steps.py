@@ -4,7 +4,7 @@ import re
 
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.records import PlanStep
-from orchestrator.dialogue.specification import Family, FlowSpec
+from orchestrator.dialogue.specification import NO_STEPS, FlowSpec
 from orchestrator.dialogue.understanding import (
     FlowScore,
     MessageKind,
@@ -28,7 +28,6 @@ _TAIL = re.compile(r"(?:,? (?:too|as well|also|please))*[.!?]*$", re.IGNORECASE)
 _OF_STEP = re.compile(r" (?:to|for|on|with|in|of) (?=(?:the|my|our) )", re.IGNORECASE)
 _LONGEST = 160
 """Maximum length of a request, in characters."""
-_NO_STEPS = frozenset({Family.PLAN, Family.INTERNAL, Family.CONVERSE})
 
 
 class AddedSteps:
@@ -68,7 +67,7 @@ class AddedSteps:
 
         Return None if no step or several steps match.
         """
-        if flow.family in _NO_STEPS:
+        if flow.family in NO_STEPS:
             return None
         flows = self._setup.domain.flows
         givers = [

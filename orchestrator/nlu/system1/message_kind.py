@@ -13,7 +13,7 @@ from orchestrator.dialogue.understanding import Mention, MessageKind
 from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.system1.classifier import FLOW, Weighed
-from orchestrator.nlu.system1.extract.answers import read_answer, reject_answer
+from orchestrator.nlu.system1.extract.answers import WH_WORDS, read_answer, reject_answer
 from orchestrator.nlu.system1.extract.extractor import CODES, Extractor, kinds_of
 from orchestrator.nlu.system1.extract.found import Candidate, places_of
 from orchestrator.nlu.system1.requests import request_verbs
@@ -28,8 +28,7 @@ LITTLE = word_set(
 )
 """Words that often surround values."""
 _PROPOSALS = {("how", "about"), ("what", "about")}
-_WH = word_set("what which where when who whose why how")
-ASKING = _WH | word_set("is are was were do does did has will isn't aren't doesn't")
+ASKING = WH_WORDS | word_set("is are was were do does did has will isn't aren't doesn't")
 _BEFORE_QUESTION = word_set("and but so wait hold on ok okay well um hm hmm first oh sorry")
 _PROPOSING = word_set(
     "ok okay possible fine good available free there too would could can work works alright right"
@@ -315,7 +314,7 @@ def asks_something(words: Sequence[str], candidates: Iterable[Candidate]) -> boo
     start = _begin_of_question(words)
     if start == len(words) or words[start] not in ASKING or is_proposal(words):
         return False
-    if words[start] in _WH:
+    if words[start] in WH_WORDS:
         return True
     inside = places_of(candidates)
     return not all(

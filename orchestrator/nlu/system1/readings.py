@@ -27,7 +27,7 @@ from orchestrator.nlu.system1.choices import choose
 from orchestrator.nlu.system1.classifier import Classifier, Weighed, weigh
 from orchestrator.nlu.system1.extract.dates import count_from
 from orchestrator.nlu.system1.extract.extractor import Extractor
-from orchestrator.nlu.system1.extract.found import NAME, QUOTE, Candidate
+from orchestrator.nlu.system1.extract.found import UNLISTED, Candidate
 from orchestrator.nlu.system1.message_kind import Decider, Evidence
 from orchestrator.nlu.system1.requests import are_two_requests, request_verbs, split_request
 from orchestrator.nlu.system1.slot_assignment import SlotAssigner
@@ -45,7 +45,6 @@ _NEW_TEXT = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _UNDOING = word_set("cancel undo delete refund revoke")
-_UNLISTED = frozenset({NAME, QUOTE})
 _MOST_CUTS = 4  # limits the cost of messages with hundreds of parts; the rest is read in later turns
 
 
@@ -176,7 +175,7 @@ def _read_undone(case: Case) -> Reading | None:
         return None
     held = {str(value) for past in context.completed for value in past.values.values()}
     for one in case.candidates:
-        if one.kind not in _UNLISTED and held.isdisjoint(str(read.value) for read in one.readings.values()):
+        if one.kind not in UNLISTED and held.isdisjoint(str(read.value) for read in one.readings.values()):
             return None
     given = {name for past in context.completed for name in past.outputs}
     flows = [
@@ -316,7 +315,7 @@ def _digression(understand: Callable[..., Understanding], case: Case) -> Underst
     last = max((place for place, word in enumerate(words) if word.isalnum()), default=0)
     if digression is Digression.PERSON and last in find_moods(words, ()):
         return understand(MessageKind.UNKNOWN)  # “I don't want to talk to a person”
-    if digression is Digression.STATUS and any(one.kind not in _UNLISTED for one in case.candidates):
+    if digression is Digression.STATUS and any(one.kind not in UNLISTED for one in case.candidates):
         digression = Digression.QUESTION  # questions about progress contain no values
     return understand(case.kind, digression=digression)
 

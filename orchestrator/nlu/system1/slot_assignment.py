@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from orchestrator.dialogue.slots import LIST_TYPES
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.memory.tokenizer import STOP_WORDS
@@ -18,13 +19,19 @@ from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.system1.extract.answers import as_unknown, find_booleans, in_list, read_answer
 from orchestrator.nlu.system1.extract.dates import ORDINALS, count_from
 from orchestrator.nlu.system1.extract.extractor import (
-    LISTS,
     Extractor,
     find_takers,
     is_boolean,
     kinds_by_slot,
 )
-from orchestrator.nlu.system1.extract.found import DATE, NAME, NUMBER, QUOTE, TIME, Candidate, Reading
+from orchestrator.nlu.system1.extract.found import (
+    DATE,
+    NUMBER,
+    TIME,
+    UNLISTED,
+    Candidate,
+    Reading,
+)
 from orchestrator.nlu.system1.extract.gazetteer import LISTED
 from orchestrator.nlu.system1.extract.numbers import (
     TELLS_PEOPLE,
@@ -56,8 +63,7 @@ _SEEMING = word_set("is was be been sounds looks seems")
 _PEOPLE = word_set("person persons people passengers travelers travellers adults tickets seats")
 _UNTIL = word_set("until till through")
 _FORMS = re.compile(r"(?:ing|ed|e|s)$")
-_LOOSE = frozenset({NAME, QUOTE})
-_NEEDS_EVIDENCE = _LOOSE | {NUMBER}
+_NEEDS_EVIDENCE = UNLISTED | {NUMBER}
 """Kinds of values with frequent false positives. A slot takes such a value only with more evidence."""
 _Guess: TypeAlias = tuple[float, Candidate, SlotSpec]
 """A score for the evidence that a candidate is a slot's value, with the candidate and the slot."""
@@ -228,8 +234,8 @@ class SlotAssigner:
         guesses: list[_Guess] = []
         for place, slot in enumerate(possible):
             is_counted = behind in known.things[slot.name]
-            is_loose = _LOOSE.issuperset(candidate.readings.keys() & known.kinds[slot.name])
-            if is_loose and candidate.kind not in _LOOSE and slot.name != asked:
+            is_loose = UNLISTED.issuperset(candidate.readings.keys() & known.kinds[slot.name])
+            if is_loose and candidate.kind not in UNLISTED and slot.name != asked:
                 continue  # a known name is not free text
             score = _ASKED * (slot.name == asked) + _LISTED * (f"{LISTED}{slot.name}" in candidate.readings)
             score += _NAMED * (named is slot) + _COUNTED * is_counted
@@ -263,7 +269,7 @@ class SlotAssigner:
             reading = candidate.readings.get(kind)
             if reading is not None:
                 mention = read_as(reading, candidate.text)
-                if slot.type in LISTS:
+                if slot.type in LIST_TYPES:
                     return in_list(mention, slot)
                 if kind == TIME and isinstance(mention.value, str):
                     value = in_part_of_day(mention.value, candidate.text, slot.part_of_day)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from orchestrator.context import Answer, TurnContext
 from orchestrator.memory.context_coordinator import ContextCoordinator
-from orchestrator.memory.tokenizer import count_tokens
+from orchestrator.memory.tokenizer import count_tokens, split_sentences
 from orchestrator.models.engineer import PromptEngineer
 from orchestrator.ports.language_model import MODEL_FAILURES
 from orchestrator.res.languages import LANGUAGES
@@ -30,7 +30,6 @@ _BEFORE = re.compile(r"(\w+)\s+$")
 _PREPOSITIONS = frozenset(
     {"from", "to", "at", "by", "before", "after", "until", "till", "since", "over", "under", "with"}
 )
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 SHORT_SENTENCE = 12
 """Maximum length of a sentence that may be repeated, in characters."""
 MOST_TOLD = 200
@@ -73,10 +72,10 @@ def find_fault(
 def _find_repeated(text: str) -> str | None:
     """Return the first repeated sentence of more than `SHORT_SENTENCE` characters, or None."""
     seen: set[str] = set()
-    for sentence in _SENTENCE.split(text):
+    for sentence in split_sentences(text):
         words = " ".join(sentence.split()).casefold()
         if words in seen:
-            return sentence.strip()
+            return sentence
         if len(words) > SHORT_SENTENCE:
             seen.add(words)
     return None

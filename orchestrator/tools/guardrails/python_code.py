@@ -10,9 +10,8 @@ import ast
 from collections.abc import Iterator
 
 from orchestrator.tools.guardrails.python_names import find_name_faults, find_unknown_keys
-from orchestrator.tools.guardrails.verdict import ApprovedCode, Category, Entities, RejectedCode
+from orchestrator.tools.guardrails.verdict import LONGEST_CODE, ApprovedCode, Category, Entities, RejectedCode
 
-MAX_CHARACTERS = 20_000
 MAX_DEPTH = 60
 """Maximum depth of the syntax tree."""
 
@@ -51,9 +50,9 @@ def check_python(
 
 
 def _parse(code: str) -> ast.Module | RejectedCode:
-    if len(code) > MAX_CHARACTERS:
+    if len(code) > LONGEST_CODE:
         return RejectedCode(
-            Category.TOO_LARGE, f"The code has more than {MAX_CHARACTERS} characters. Shorten it."
+            Category.TOO_LARGE, f"The code has more than {LONGEST_CODE} characters. Shorten it."
         )
     try:
         tree = ast.parse(code)

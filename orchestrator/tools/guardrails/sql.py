@@ -20,10 +20,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 from orchestrator.domain.guarding import READ_ONLY, Statement
 from orchestrator.tools.guardrails import sql_names as functions
 from orchestrator.tools.guardrails.sql_names import find_unknown_name
-from orchestrator.tools.guardrails.verdict import ApprovedCode, Category, Entities, RejectedCode
+from orchestrator.tools.guardrails.verdict import LONGEST_CODE, ApprovedCode, Category, Entities, RejectedCode
 
 _DIALECT = DuckDB()
-MAX_CHARACTERS = 20_000
 MAX_TOKENS = 4_000
 MAX_DEPTH = 80
 """Maximum depth of the parse tree."""
@@ -135,8 +134,8 @@ def _is_plain(token: Token) -> bool:
 
 def _read_tokens(code: str, statements: frozenset[Statement]) -> list[Token] | RejectedCode:
     """Return the tokens without final semicolons, or a rejection if a check before parsing fails."""
-    if len(code) > MAX_CHARACTERS:
-        return RejectedCode(Category.TOO_LARGE, f"The statement has more than {MAX_CHARACTERS} characters.")
+    if len(code) > LONGEST_CODE:
+        return RejectedCode(Category.TOO_LARGE, f"The statement has more than {LONGEST_CODE} characters.")
     try:
         tokens = _DIALECT.tokenize(code)
     except TokenError as error:

@@ -9,6 +9,9 @@ from rapidfuzz import fuzz, process, utils
 
 from orchestrator.saying import Saying, say
 
+LONGEST_CODE = 20_000
+"""Maximum length of code to check, in characters."""
+
 # Tables and columns that code can use. A table in a schema is ``schema.table``.
 Entities: TypeAlias = Mapping[str, Collection[str]]
 

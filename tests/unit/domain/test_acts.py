@@ -47,7 +47,7 @@ def test_a_re_route_tries_flows_with_common_acts_first() -> None:
     failed = flow("find_books", "01B")
     others = {one.dact: one for one in (flow("a", "00C"), flow("b", "01C"), flow("c", "1B2"))}
 
-    left = narrow(FailedRequest("find it", failed, (), {}), others)
+    left = narrow(FailedRequest("find it", failed, {}), others)
 
     assert [one.dact for one in left] == ["c", "b", "a"]
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 
+from orchestrator.dialogue.slots import LIST_TYPES
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.nlu.system1.extract.dates import read_loosely
 from orchestrator.nlu.system1.extract.extractor import (
-    LISTS,
     accepts_names,
     is_boolean,
     kinds_of,
@@ -63,7 +63,7 @@ def read_answer(utterance: Utterance, slot: SlotSpec, gazetteer: Gazetteer, toda
 
 
 def in_list(mention: Mention, slot: SlotSpec) -> Mention:
-    is_single = slot.type in LISTS and mention.value is not None and not is_list(mention.value)
+    is_single = slot.type in LIST_TYPES and mention.value is not None and not is_list(mention.value)
     return replace(mention, value=[mention.value]) if is_single else mention
 
 
@@ -102,7 +102,9 @@ def _read_listed(core: str, slot: SlotSpec, gazetteer: Gazetteer) -> Mention | N
             return Mention(reading.value, core, reading.candidates)
     words = core.lower().split()
     is_sentence = _OF_SENTENCES.intersection(words if slot.entity is not None else ())
-    is_name = accepts_names(slot) and len(words) <= _FEW_WORDS and words[0] not in _ASKING and not is_sentence
+    is_name = (
+        accepts_names(slot) and len(words) <= _FEW_WORDS and words[0] not in WH_WORDS and not is_sentence
+    )
     return Mention(core, core) if is_name else None
 
 
@@ -114,7 +116,7 @@ def reject_answer(text: str, slot: SlotSpec) -> Mention | None:
     """
     core = core_of(text)
     words = core.lower().split()
-    is_other = not _REFUSALS.union(_ASKING, _OF_SENTENCES).isdisjoint(words)
+    is_other = not _REFUSALS.union(WH_WORDS, _OF_SENTENCES).isdisjoint(words)
     if is_other or not 0 < len(words) <= _SHORT or accepts_names(slot):
         return None
     return as_unknown(core, core, slot)
@@ -126,7 +128,7 @@ def as_unknown(name: str, text: str, slot: SlotSpec) -> Mention:
     return Mention(None, text, invalid=say("no_such_name", kind=kind, name=name[:_LONGEST_NAME]))
 
 
-_ASKING = word_set("who whose what what's when where why which how")
+WH_WORDS = word_set("who whose what what's when where why which how")
 _OF_SENTENCES = word_set(
     "i i'm i'd i've me my mine you your we us our he him his she her they them it its this that these those am is are "
     "was were be been do does did have has had can could will would should may might must"

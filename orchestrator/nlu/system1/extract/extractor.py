@@ -53,7 +53,6 @@ _BY_TYPE: dict[str, tuple[str, ...]] = {
     "boolean": (),
 }
 _OPEN = (QUOTE, NAME)
-LISTS = frozenset({"group", "checklist"})
 _OPEN_TYPES = frozenset({"base", "group", "source", "target", "removal", "category", "checklist"})
 _BOOLEANS = frozenset({"true", "false"})
 

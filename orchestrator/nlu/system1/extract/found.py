@@ -55,3 +55,5 @@ NUMBER = "number"
 CODE = "code"
 NAME = "name"
 QUOTE = "quote"
+UNLISTED = frozenset({NAME, QUOTE})
+"""The kinds of spans that can be any text."""
