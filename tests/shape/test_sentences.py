@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from jinja2 import Environment
 from jinja2.meta import find_undeclared_variables
 
-from orchestrator.domain.model import TEMPLATE_FILTERS
 from orchestrator.res.languages import load_sayings
 from tests.shape.sources import name_of, python_files, tree_of
+from tests.wording import parse_template
 
 ROOMS: Final = ("dialogue", "nlu", "plans", "pex", "agent", "memory", "tools", "domain", "adapters/tools")
 TELLING: Final = frozenset(
@@ -89,12 +88,6 @@ def test_a_planted_sentence_is_found() -> None:
     assert list(find_sentences(told)) == []
 
 
-def variables_of(source: str) -> set[str]:
-    environment = Environment(autoescape=True)
-    environment.filters.update(dict.fromkeys(TEMPLATE_FILTERS, str))
-    return find_undeclared_variables(environment.parse(source))
-
-
 def find_sayings() -> Iterator[tuple[str, str, set[str] | None]]:
     """Yield each code, its place, and its variables, or None if they are not listed."""
     for path in python_files("orchestrator"):
@@ -116,7 +109,8 @@ def test_every_saying_has_a_sentence_with_its_variables() -> None:
 
     for code, place, given in find_sayings():
         assert code in sentences, place
-        assert given is None or given - {"slot"} == variables_of(sentences[code]) - {"slot"}, place
+        needed = find_undeclared_variables(parse_template(sentences[code]))
+        assert given is None or given - {"slot"} == needed - {"slot"}, place
 
 
 def test_every_sentence_is_said() -> None:

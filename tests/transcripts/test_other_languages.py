@@ -14,10 +14,9 @@ from tempfile import mkdtemp
 from typing import Final
 
 import pytest
-from jinja2 import Environment, nodes
+from jinja2 import nodes
 
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
-from orchestrator.domain.model import TEMPLATE_FILTERS
 from orchestrator.nlu.system1 import System1
 from orchestrator.res.languages import load_base_templates
 from orchestrator.turns.turn import Submission, TurnInput
@@ -26,6 +25,7 @@ from parley.simulator import Conversation, Simulator
 from parley.testing.inbox import MemoryInbox
 from tests.cases import for_each
 from tests.transcripts.test_never_the_wrong_deed import booked
+from tests.wording import parse_template
 
 PEOPLE: Final = {"de": "Reisende", "es": "viajeros"}
 FEWEST_WORDS: Final = 3
@@ -56,9 +56,7 @@ def begin(language: str, folder: str = "domains/travel", **services: object) -> 
 @cache
 def english_fragments() -> frozenset[str]:
     """Return the fixed texts between variables in the runtime's English templates."""
-    environment = Environment(autoescape=True)
-    environment.filters.update(dict.fromkeys(TEMPLATE_FILTERS, str))
-    found = (part for source in load_base_templates().values() for part in _texts(environment.parse(source)))
+    found = (part for source in load_base_templates().values() for part in _texts(parse_template(source)))
     parts = {part.strip(" .,:;!?“”()") for text in found for part in re.split(r"[.?!:\n]", text)}
     return frozenset(part for part in parts if len(part.split()) >= FEWEST_WORDS)
 

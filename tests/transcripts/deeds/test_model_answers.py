@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from orchestrator.memory.tokenizer import count_tokens
+from orchestrator.types import JsonObject
 from parley.simulator import Conversation
 from parley.testing.scripted_model import Answer, Rule, ScriptedModel
 from tests.cases import for_each
@@ -57,6 +58,11 @@ async def done(talk: Conversation) -> list[Any]:
     return [*await booked(talk), *await saved(talk)]
 
 
+async def agree_if_asked(talk: Conversation, turn: JsonObject) -> None:
+    if turn["ambiguity"] is not None:
+        await talk.act(turn["actions"][0]["name"], turn["actions"][0]["payload"])
+
+
 DONE = {FLY: [("OSL", "FCO")], SAVE: ["autos"]}
 
 
@@ -92,8 +98,7 @@ async def test_an_answer_that_means_the_right_thing_is_understood(said: str, how
         assert turn["flags"].get("degraded") is not True
         (asked,) = model.requests_for("nlu_think")
         assert sum(count_tokens(str(one["content"])) for one in asked.messages) <= MOST_TOKENS[said]
-        if turn["ambiguity"] is not None:
-            await talk.act(turn["actions"][0]["name"], turn["actions"][0]["payload"])
+        await agree_if_asked(talk, turn)
         assert await done(talk) == DONE[said], turn["reply"]
 
 
@@ -106,8 +111,7 @@ async def test_an_answer_that_was_cut_off_is_asked_for_again(said: str) -> None:
     async with answered(said, Answer(text=text, **CUT), Answer(text=text)) as (talk, model):
         turn = await talk.say(said)
         assert len(model.requests_for("nlu_think")) == 2
-        if turn["ambiguity"] is not None:
-            await talk.act(turn["actions"][0]["name"], turn["actions"][0]["payload"])
+        await agree_if_asked(talk, turn)
         assert await done(talk) == DONE[said]
 
 
@@ -165,8 +169,7 @@ async def test_a_wrong_answer_does_nothing_by_itself(said: str, answer: str) -> 
 async def test_values_that_begin_a_task_ask_for_it_whatever_kind_is_named(changed: dict[str, str]) -> None:
     async with answered(SAVE, Answer(text=wrong(SAVE, **changed))) as (talk, _model):
         turn = await talk.say(SAVE)
-        if turn["ambiguity"] is not None:
-            await talk.act(turn["actions"][0]["name"], turn["actions"][0]["payload"])
+        await agree_if_asked(talk, turn)
         assert await done(talk) == DONE[SAVE]
 
 

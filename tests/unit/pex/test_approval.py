@@ -32,10 +32,13 @@ def _tool(setting: Setting) -> Any:
     return setting.run.tools.find(TAKE.tool_id)
 
 
-def allow(setting: Setting, approval: PendingApproval) -> None:
+def granted() -> tuple[Setting, PendingApproval]:
+    """Return the flow with the approval that it waited for."""
+    setting, approval = waiting()
     setting.context.state.approvals.clear()
     setting.context.state.stack.approve(setting.run.flow, setting.context.now)
     grant(setting.run.flow, approval.approval_id, bind(approval))
+    return setting, approval
 
 
 @for_each(
@@ -59,8 +62,7 @@ def test_what_does_not_change_the_call_does_not_matter() -> None:
 
 
 async def test_the_call_that_was_granted_is_made_once() -> None:
-    setting, approval = waiting()
-    allow(setting, approval)
+    setting, approval = granted()
 
     assert await setting.policy.execute(setting.run) == Completed()
 
@@ -70,8 +72,7 @@ async def test_the_call_that_was_granted_is_made_once() -> None:
 
 
 def test_a_grant_for_other_arguments_is_void_and_it_is_asked_anew() -> None:
-    setting, approval = waiting()
-    allow(setting, approval)
+    setting, approval = granted()
 
     parked = hold_for_approval(setting.run, _tool(setting), {"place": "cellar"}, Cause())
 
@@ -81,8 +82,7 @@ def test_a_grant_for_other_arguments_is_void_and_it_is_asked_anew() -> None:
 
 
 def test_a_grant_under_other_rules_is_void() -> None:
-    setting, approval = waiting()
-    allow(setting, approval)
+    setting, approval = granted()
     tool = replace(_tool(setting), spec=replace(WIPE, approval_above={"price": 10}))
     assert version_policy(setting.run, tool) != approval.policy_version
 
@@ -93,8 +93,7 @@ def test_a_grant_under_other_rules_is_void() -> None:
 
 async def test_the_checks_are_made_again_after_a_grant() -> None:
     """Conditions at the request may no longer hold at the grant."""
-    setting, approval = waiting()
-    allow(setting, approval)
+    setting, _ = granted()
     setting.run.flow.clear("place")
 
     await setting.policy.execute(setting.run)
@@ -103,8 +102,7 @@ async def test_the_checks_are_made_again_after_a_grant() -> None:
 
 
 def test_a_correction_makes_a_grant_void() -> None:
-    setting, approval = waiting()
-    allow(setting, approval)
+    setting, approval = granted()
 
     drop_consent(setting.context, setting.run.flow)
 

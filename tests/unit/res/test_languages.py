@@ -6,7 +6,7 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
-from jinja2 import Environment, nodes
+from jinja2 import nodes
 from jinja2.meta import find_undeclared_variables
 
 from orchestrator.adapters.domains.folder import DomainRegistry
@@ -14,7 +14,6 @@ from orchestrator.bootstrap import render_told
 from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.questions import Option
 from orchestrator.domain.locales import forms_for, forms_in_use
-from orchestrator.domain.model import TEMPLATE_FILTERS
 from orchestrator.domain.registry import Registry
 from orchestrator.nlu.plain_yes import PlainAnswers
 from orchestrator.ports.sandbox import StopCategory
@@ -27,6 +26,7 @@ from orchestrator.tools.guardrails.verdict import Category
 from tests.cases import for_each
 from tests.trained import trained
 from tests.unit.pex.setting import make_setting
+from tests.wording import parse_template
 
 ENGLISH = "en"
 OTHERS = sorted(languages_worded() - {ENGLISH})
@@ -34,21 +34,15 @@ FRIDAY = 1795780800.0
 """2026-11-27, a Friday, in Unix seconds."""
 
 
-def parse(source: str) -> nodes.Template:
-    environment = Environment(autoescape=True)
-    environment.filters.update(dict.fromkeys(TEMPLATE_FILTERS, str))
-    return environment.parse(source)
-
-
 def cases_of(source: str) -> set[object]:
     """Return the constants that a template compares with, such as the reasons of a rejection."""
-    compared = (one for case in parse(source).find_all(nodes.Compare) for one in case.ops)
+    compared = (one for case in parse_template(source).find_all(nodes.Compare) for one in case.ops)
     return {one.expr.value for one in compared if isinstance(one.expr, nodes.Const)}
 
 
 def members_of(source: str) -> set[str]:
     """Return the members that a template reads, such as `name` of ``item.name``."""
-    return {one.attr for one in parse(source).find_all(nodes.Getattr)}
+    return {one.attr for one in parse_template(source).find_all(nodes.Getattr)}
 
 
 def speak(language: str) -> Templates:
@@ -69,7 +63,7 @@ def test_a_language_has_every_template_with_the_same_variables_and_cases(languag
 
     assert own.keys() == english.keys()
     for name, source in english.items():
-        for what in (lambda text: find_undeclared_variables(parse(text)), cases_of, members_of):
+        for what in (lambda text: find_undeclared_variables(parse_template(text)), cases_of, members_of):
             assert what(own[name]) == what(source), name
 
 
