@@ -35,7 +35,7 @@ PREPARED = Path(sys.prefix, "share", "parley", "trained")
 """Folder with the models that `make` trained for this installation. New data folders receive copies."""
 _MIGRATION = "orchestrator.adapters.postgres.migrate"
 IMPORTED = (
-    *("celery.__main__", "celery.apps.worker", "celery.backends.redis", "celery.bin.celery"),
+    *("celery.apps.worker", "celery.backends.redis", "celery.bin.worker"),
     *("celery.concurrency.thread", "celery.worker.autoscale", "celery.worker.consumer"),
     *("gateway.app", "kombu.transport.redis", "uvicorn.protocols.http.auto"),
     "uvicorn.protocols.websockets.auto",

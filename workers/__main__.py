@@ -1,11 +1,47 @@
-"""``python -m workers``: the Celery command line that `parley.roles` starts."""
+"""``python -m workers``: the commands of Celery and Flower that `parley.roles` starts.
+
+Celery's own command line imports all commands and plugins, such as a shell, which slows down the start of every
+process.
+"""
+
+from __future__ import annotations
 
 import gc
 
 # With the default thresholds, garbage collection takes a sixth of the startup time.
 gc.set_threshold(50_000)
 
-from celery.__main__ import main  # noqa: E402
+from importlib import import_module  # noqa: E402
+from typing import Final  # noqa: E402
+
+import click  # noqa: E402
+from celery.app.utils import find_app  # noqa: E402
+from celery.bin.base import CLIContext  # noqa: E402
+
+COMMANDS: Final = {"worker": "celery.bin.worker", "beat": "celery.bin.beat", "flower": "flower.command"}
+"""The modules of the commands."""
+
+
+class LazyCommands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        module = COMMANDS.get(cmd_name)
+        return None if module is None else getattr(import_module(module), cmd_name)
+
+
+@click.command(cls=LazyCommands)
+@click.option("-A", "--app", "name", required=True)
+@click.pass_context
+def main(context: click.Context, name: str) -> None:
+    app = find_app(name)
+    context.obj = CLIContext(app=app, no_color=None, workdir=None)
+    assert context.invoked_subcommand is not None
+    command = main.get_command(context, context.invoked_subcommand)
+    assert command is not None
+    command.params.extend(app.user_options[context.invoked_subcommand])
+
 
 if __name__ == "__main__":
-    main()
+    main(auto_envvar_prefix="CELERY")
