@@ -15,17 +15,9 @@ import orjson
 import psycopg
 import pytest
 
-from orchestrator.bootstrap import Ports, open_ports
-from orchestrator.settings import Settings
+from orchestrator.bootstrap import Ports
 from orchestrator.types import SessionId
-from parley.testing.scripted_model import (
-    Drop,
-    Fail,
-    Hang,
-    Raw,
-    Reply,
-    ScriptedModel,
-)
+from parley.testing.scripted_model import Drop, Fail, Hang, Raw, Reply, ScriptedModel
 from tests.cases import for_each
 from tests.conversation import run_turn
 from tests.integration.chaos.fleet import Fleet, Worker, fleet
@@ -64,8 +56,7 @@ class Talk:
 
 @asynccontextmanager
 async def talking(crew: Fleet, session: str, folder: Path) -> AsyncIterator[Talk]:
-    settings = Settings(DATABASE_URL=crew.database_url, REDIS_URL=crew.redis_url, PARLEY_DOMAIN=str(folder))
-    async with open_ports(settings) as ports:
+    async with crew.ports(PARLEY_DOMAIN=str(folder)) as ports:
         yield Talk(ports, SessionId(session))
 
 

@@ -6,11 +6,13 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from orchestrator.bootstrap import Ports, open_ports
+from orchestrator.settings import Settings
 from tests.processes.forked import ROOT, ForkedProcess, start
 
 STARTED_WITHIN_S = 180.0
@@ -130,6 +132,10 @@ class Fleet:
         worker = Worker(process, log, queues)
         self.workers.append(worker)
         return worker
+
+    def ports(self, **more: Any) -> AbstractAsyncContextManager[Ports]:
+        """Open the same stores like a client. `more`: its settings."""
+        return open_ports(Settings(DATABASE_URL=self.database_url, REDIS_URL=self.redis_url, **more))
 
     def end(self) -> None:
         """Stop all running workers."""

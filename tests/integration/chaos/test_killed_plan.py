@@ -11,8 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from orchestrator.bootstrap import Ports, open_ports
-from orchestrator.settings import Settings
+from orchestrator.bootstrap import Ports
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TurnId, UserId
 from tests.conversation import submit
 from tests.integration.chaos.fleet import Fleet, fleet
@@ -55,9 +54,8 @@ async def _compare(database_url: str, redis_url: str, folder: Path) -> Compared:
     kills = folder / "kills"
     kills.mkdir()
     texts = _texts()
-    settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url, PARLEY_DOMAIN="travel")
     with fleet(database_url, redis_url, folder, {**SETTINGS, KILLS: str(kills)}) as crew:
-        async with open_ports(settings) as ports:
+        async with crew.ports(PARLEY_DOMAIN="travel") as ports:
             crew.start(1, application=APPLICATION)
             calm = await _converse(crew, ports, f"{SPARED}-plan", texts)
             assert list(kills.iterdir()) == []

@@ -20,9 +20,8 @@ from typing import Any, TypeAlias
 import pytest
 
 from internal_flows.maintenance.states import REPAIR_STATE
-from orchestrator.bootstrap import Ports, open_ports
+from orchestrator.bootstrap import Ports
 from orchestrator.ports.runs.records import RunRecord
-from orchestrator.settings import Settings
 from orchestrator.turns.turn import FINISHED, IfBusy, TurnRecord, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
 from tests.conversation import submit
@@ -214,10 +213,7 @@ async def mailroom(
         }
         with fleet(database_url, redis_url, folder, environment) as crew:
             await asyncio.to_thread(crew.start, application=APPLICATION)
-            settings = Settings.model_validate(
-                {"DATABASE_URL": database_url, "REDIS_URL": redis_url, "PARLEY_DOMAIN": str(domain)}
-            )
-            async with open_ports(settings) as ports:
+            async with crew.ports(PARLEY_DOMAIN=str(domain)) as ports:
                 yield Setting(ports, crew, world, deadline_s)
 
 

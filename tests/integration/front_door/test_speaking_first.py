@@ -16,8 +16,7 @@ import psycopg
 import pytest
 
 from orchestrator.adapters.redis.address import for_celery
-from orchestrator.bootstrap import Ports, open_ports
-from orchestrator.settings import Settings
+from orchestrator.bootstrap import Ports
 from orchestrator.turns.scheduled import NewEvent
 from orchestrator.turns.turn import FINISHED, TurnKind, TurnRecord
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId
@@ -101,8 +100,7 @@ async def test_each_event_is_told_once_although_workers_are_killed(
     suspect_nobody(database_url)
     chance = random.Random(31)
     with fleet(database_url, redis_url, tmp_path, {**TRAVEL, "PARLEY_MAX_ATTEMPTS": "50"}) as crew:
-        settings = Settings(database_url=database_url, redis_url=redis_url, domain="travel")
-        async with open_ports(settings) as ports:
+        async with crew.ports(PARLEY_DOMAIN="travel") as ports:
             crew.start(2, application="workers.app")
             sessions = [SessionId(f"killed-{number}") for number in range(SESSIONS)]
             for session in sessions:

@@ -11,11 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.bootstrap import open_ports
 from orchestrator.ports.memory.context import CONTEXT_READY, GATHER_CONTEXT, HAND_OVER_CONTEXT
 from orchestrator.ports.memory.scratchpad import EntryKind
 from orchestrator.ports.runs.status import RunStatus
-from orchestrator.settings import Settings
 from orchestrator.turns.turn import TurnKind
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId
 from tests.integration.chaos.fleet import Fleet, fleet
@@ -55,8 +53,7 @@ def depot(tmp_path: Path, database_url: str, redis_url: str, resilience: str) ->
 
 @asynccontextmanager
 async def talk(crew: Fleet, session: str) -> AsyncIterator[Talk]:
-    settings = Settings(DATABASE_URL=crew.database_url, REDIS_URL=crew.redis_url)
-    async with open_ports(settings) as ports:
+    async with crew.ports() as ports:
         yield Talk(ports, SessionId(session))
 
 

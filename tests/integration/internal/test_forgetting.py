@@ -36,7 +36,7 @@ TRACES = ("prefer aisle", "like the window", "aisle as the seat", "window as the
 
 @pytest.fixture
 async def house(database_url: str, redis_url: str) -> AsyncIterator[House]:
-    settings = Settings.model_validate({"DATABASE_URL": database_url, "REDIS_URL": redis_url})
+    settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
     async with open_ports(settings) as ports, open_lane(ports) as lane:
         yield House(ports, lane, {"erase_forgotten": {"after_s": 0}})
 
@@ -115,9 +115,7 @@ async def _bookings(house: House) -> list[dict[str, Any]]:
 
 async def test_a_session_at_work_is_left_to_the_next_run(house: House, anna: UserId) -> None:
     session_id = await house.session(saying("Velvet curtains calm me."), user=anna)
-    wish = liking("velvet curtains")
-    await house.ports.stores.preferences.remember(DEFAULT_TENANT, anna, (wish,))
-    await house.ports.stores.preferences.forget(DEFAULT_TENANT, anna, (wish.key,))
+    await forget_liking(house, anna, "velvet curtains")
     await house.execute(
         "UPDATE lanes SET lease_owner = 1, lease_until = now() + '1 hour' WHERE session_id = %s", session_id
     )
@@ -148,9 +146,7 @@ async def test_a_worker_forgets_what_it_remembers_of_a_session(
         state["messages"].append({"role": "user", "text": "Velvet curtains calm me.", "turn": 1})
     told[2]["messages"].append({"role": "user", "text": "And now?", "turn": 2})
     session_id = await house.session(*told, user=anna)
-    wish = Preference("note.x", PreferenceKind.NOTE, Source.EXPLICIT, text="I like velvet curtains")
-    await house.ports.stores.preferences.remember(DEFAULT_TENANT, anna, (wish,))
-    await house.ports.stores.preferences.forget(DEFAULT_TENANT, anna, ("note.x",))
+    await forget_liking(house, anna, "velvet curtains")
     inbox = house.ports.stores.inbox
     async with open_lane(house.ports) as other:
         for _ in range(before):
@@ -211,9 +207,7 @@ async def test_a_worker_that_was_overtaken_brings_nothing_back(house: House, ann
     await house.execute(
         "UPDATE lanes SET lease_until = now() - interval '1 s' WHERE session_id = %s", session_id
     )
-    wish = liking("velvet curtains")
-    await house.ports.stores.preferences.remember(DEFAULT_TENANT, anna, (wish,))
-    await house.ports.stores.preferences.forget(DEFAULT_TENANT, anna, (wish.key,))
+    await forget_liking(house, anna, "velvet curtains")
     await house.run("erase_forgotten")
 
     with pytest.raises(LaneLost):
@@ -250,6 +244,12 @@ async def test_what_nobody_s_conversation_forgot_is_taken_out_of_its_branches(ho
 
 def liking(what: str) -> Preference:
     return Preference(f"note.{what}", PreferenceKind.NOTE, Source.EXPLICIT, text=f"I like {what}")
+
+
+async def forget_liking(house: House, user: UserId, what: str) -> None:
+    wish = liking(what)
+    await house.ports.stores.preferences.remember(DEFAULT_TENANT, user, (wish,))
+    await house.ports.stores.preferences.forget(DEFAULT_TENANT, user, (wish.key,))
 
 
 def booked(cabin: str) -> ArchivedFlow:

@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.adapters.domains.folder import load_domain
-from orchestrator.bootstrap import open_ports
 from orchestrator.errors import ConfigurationError
-from orchestrator.settings import Settings
 from orchestrator.types import DEFAULT_TENANT, SessionId
 from tests.integration.chaos.fleet import fleet
 from tests.integration.depot import DEPOT, DepotTalk
@@ -65,10 +63,9 @@ async def test_what_is_too_old_is_made_anew_or_flagged(
 ) -> None:
     freshness = f"{{of: {of}, turns: 3, otherwise: {otherwise}, wait_s: {wait_s}}}"
     folder = make_depot(tmp_path, freshness)
-    settings = Settings.model_validate({"DATABASE_URL": database_url, "REDIS_URL": redis_url})
     with fleet(database_url, redis_url, tmp_path, {"PARLEY_DOMAIN": str(folder)}) as crew:
         crew.start(1, application="workers.app", queues=queues, threads=16)
-        async with open_ports(settings) as ports:
+        async with crew.ports() as ports:
             talk = Talk(ports, SessionId(tmp_path.name))
             turns = [await talk.say(text) for text in SAID]
             through = await talk.summarised()

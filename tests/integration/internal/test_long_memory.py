@@ -8,9 +8,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from orchestrator.bootstrap import Ports, open_ports
+from orchestrator.bootstrap import Ports
 from orchestrator.ports.memory.preferences import Source
-from orchestrator.settings import Settings
 from orchestrator.turns.turn import TurnKind
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, UserId, new_id
 from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
@@ -65,10 +64,9 @@ async def test_what_is_told_early_serves_late_without_a_model(
     """IF-12, RT-4: a flow proposes a summary after twenty turns, and the lane applies it. A rule fills its slot; a
     mentioned fact is remembered and returned on request.
     """
-    settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
     with fleet(database_url, redis_url, tmp_path, {"PARLEY_DOMAIN": "travel"}) as crew:
         crew.start(1, application="workers.app", queues=QUEUES, threads=4)
-        async with open_ports(settings) as ports:
+        async with crew.ports() as ports:
             talk = Talk(ports)
             await talk.pass_time(TOLD_AT - 1)
             await talk.say("I always fly from Bergen")
@@ -122,10 +120,9 @@ async def test_a_summary_serves_late_and_prompts_do_not_grow(
     )
     with ScriptedModel(Script(rules=rules)) as model:
         environment = {"PARLEY_DOMAIN": "travel", "OPENAI_BASE_URL": model.base_url}
-        settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url, OPENAI_BASE_URL=model.base_url)
         with fleet(database_url, redis_url, tmp_path, environment) as crew:
             crew.start(1, application="workers.app", queues=QUEUES, threads=4)
-            async with open_ports(settings) as ports:
+            async with crew.ports(OPENAI_BASE_URL=model.base_url) as ports:
                 talk = Talk(ports)
                 await talk.pass_time(TOLD_AT - 1)
                 await talk.say("our daughter Clara lives in Bergen")

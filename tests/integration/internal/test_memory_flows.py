@@ -256,11 +256,10 @@ async def test_workers_embed_and_keep_the_notes_of_turns(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
     """RT-14: a turn's notes are in the shared scratchpad afterwards, also after Redis was emptied."""
-    settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
     session_id, user = SessionId(new_id("session")), UserId(new_id("user"))
     with fleet(database_url, redis_url, tmp_path, {"PARLEY_DOMAIN": "travel"}) as crew:
         crew.start(1, application="workers.app", queues="turns,submissions,internal,urgent", threads=8)
-        async with open_ports(settings) as ports:
+        async with crew.ports() as ports:
             added = await ports.context.documents.add(NewDocument(DEFAULT_TENANT, LOUNGE, user_id=user))
             started = await ports.stores.runs.start(
                 (NewRun(flow="embed_documents", inputs=({"document_id": added.document_id},)),)

@@ -20,8 +20,6 @@ from typing import Any
 import pytest
 
 from orchestrator.adapters.postgres.turns.archive import PostgresArchive
-from orchestrator.bootstrap import open_ports
-from orchestrator.settings import Settings
 from orchestrator.turns.turn import IfBusy, TurnRecord, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, SessionId
 from tests.integration.chaos.errands import served
@@ -65,11 +63,10 @@ async def mailroom(database_url: str, redis_url: str, folder: Path, world: Outsi
     domain = write_mailroom(folder / "mailroom")
     (domain / "services.py").write_bytes(SERVICES.read_bytes())
     with served(world):
-        environment: dict[str, Any] = {"PARLEY_DOMAIN": str(domain), "MAILROOM_URL": world.url}
+        environment = {"PARLEY_DOMAIN": str(domain), "MAILROOM_URL": world.url}
         with fleet(database_url, redis_url, folder, environment) as crew:
             await asyncio.to_thread(crew.start, application=APPLICATION)
-            stores: dict[str, Any] = {"DATABASE_URL": database_url, "REDIS_URL": redis_url}
-            async with open_ports(Settings(**stores, **environment)) as ports:
+            async with crew.ports(PARLEY_DOMAIN=str(domain)) as ports:
                 yield Setting(ports, crew, world, 120.0)  # type: ignore[arg-type]  # it is asked for its calls only
 
 

@@ -21,9 +21,7 @@ from celery import Celery
 
 from orchestrator.adapters.broker_queues import TASK_QUEUES
 from orchestrator.adapters.task_sender import producer_options
-from orchestrator.bootstrap import open_ports
 from orchestrator.ports.tasks import START_RUN, SUBMIT_TURN
-from orchestrator.settings import Settings
 from parley.diagnosis.messaging import examine_broker
 from parley.main import run
 from tests.celery_clients import celery_client, submit_turn
@@ -273,11 +271,10 @@ async def test_it_may_be_killed_in_the_middle_of_a_load(
     with psycopg.connect(database_url, autocommit=True) as connection:
         tables = "sessions, turns, journal, events, utterances, state_history"
         connection.execute(f"TRUNCATE {tables} CASCADE")
-    settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url, PARLEY_BROKER_URL=node.url)
     environment = {"PARLEY_BROKER_URL": node.url, "PARLEY_RUNNER_LINGER_S": "0.2"}
     with fleet(database_url, redis_url, tmp_path, environment) as crew:
         crew.start(2)
-        async with open_ports(settings) as ports:
+        async with crew.ports(PARLEY_BROKER_URL=node.url) as ports:
             client = Submitter(ports)
             sessions = [f"load-{number}" for number in range(count_of_sessions)]
             load = asyncio.create_task(client.submit_all(sessions, turns, lambda _: "wait 0.05"))
