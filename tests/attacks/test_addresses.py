@@ -8,7 +8,11 @@ from orchestrator.adapters.tools.addresses import SPECIAL, AddressGuard
 from tests.cases import for_each
 
 NOBODY = AddressGuard([])
-NEAR = ["::", "::1", "fe80::1", "fe80::1%eth0", "fc00::1", "fd00:ec2::254", "fec0::1", "ff02::1", "100::1"]
+NEAR = [
+    *("127.0.0.1", "10.0.0.1", "192.168.1.1", "172.16.0.1", "100.64.0.1", "0.0.0.0", "224.0.0.1"),
+    *("::", "::1", "fe80::1", "fe80::1%eth0", "fc00::1", "fd00:ec2::254", "fec0::1", "ff02::1", "100::1"),
+    *("::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::"),
+]
 METADATA = [
     "169.254.169.254",
     "168.63.129.16",
