@@ -12,7 +12,7 @@ import gc
 gc.set_threshold(50_000)
 
 from importlib import import_module  # noqa: E402
-from typing import Final  # noqa: E402
+from typing import Any, Final  # noqa: E402
 
 import click  # noqa: E402
 from celery.app.utils import find_app  # noqa: E402
@@ -40,7 +40,8 @@ def main(context: click.Context, name: str) -> None:
     assert context.invoked_subcommand is not None
     command = main.get_command(context, context.invoked_subcommand)
     assert command is not None
-    command.params.extend(app.user_options[context.invoked_subcommand])
+    options: Any = app.user_options
+    command.params.extend(options[context.invoked_subcommand])
 
 
 if __name__ == "__main__":
