@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
-from orchestrator.adapters.domains.folder import load_domain
-from orchestrator.nlu.system1 import System1
 from orchestrator.types import JsonObject
-from parley.simulator import Conversation, Simulator
+from parley.simulator import Conversation
+from tests.trained import converse_after
 
-LOADED = load_domain(Path(__file__).parents[3] / "examples" / "treasury")
-SYSTEM1 = System1.for_domain(LOADED.domain)
+ACME, MADRID = "pay the invoice of Acme", "close the account of Madrid"
 DAY_S = 86_400.0
 
 
-def converse(beside: Simulator | None = None) -> Conversation:
-    """Start a conversation in which the user may decide, with the same turn as an operator's decision."""
-    sections: JsonObject = {"approvals": {"by": "user"}}
-    return Simulator.of(LOADED, sections=sections, system1=SYSTEM1, beside=beside).converse()
+async def after(*said: str, **options: Any) -> Conversation:
+    """Hold a conversation in which the user may decide, with the same turn as an operator's decision."""
+    return await converse_after("examples/treasury", *said, sections={"approvals": {"by": "user"}}, **options)
 
 
 def asked(conversation: Conversation) -> dict[str, str]:
@@ -37,9 +34,7 @@ def done(conversation: Conversation) -> list[tuple[JsonObject, str]]:
 
 
 async def test_two_at_once_are_decided_in_reverse_order() -> None:
-    conversation = converse()
-    await conversation.say("pay the invoice of Acme")
-    await conversation.say("close the account of Madrid")
+    conversation = await after(ACME, MADRID)
     first, second = asked(conversation)["invoice_pay"], asked(conversation)["account_close"]
 
     paid = await decide(conversation, first)
@@ -54,9 +49,7 @@ async def test_two_at_once_are_decided_in_reverse_order() -> None:
 
 
 async def test_a_denial_of_one_leaves_the_other() -> None:
-    conversation = converse()
-    await conversation.say("pay the invoice of Acme")
-    await conversation.say("close the account of Madrid")
+    conversation = await after(ACME, MADRID)
     denied = await decide(conversation, asked(conversation)["account_close"], "deny")
     assert [flow["dact"] for flow in denied["flows"]] == ["pay_invoice"]
     await decide(conversation, asked(conversation)["invoice_pay"])
@@ -64,10 +57,8 @@ async def test_a_denial_of_one_leaves_the_other() -> None:
 
 
 async def test_another_worker_continues_after_a_restart() -> None:
-    first = converse()
-    await first.say("pay the invoice of Acme")
-    await first.say("close the account of Madrid")
-    second = converse(beside=first.simulator)
+    first = await after(ACME, MADRID)
+    second = await after(beside=first.simulator)
     restarted = Conversation(second.simulator, first.session_id)
     paid = await decide(restarted, asked(first)["invoice_pay"])
     assert paid["completed"] == ["pay_invoice"]
@@ -75,8 +66,7 @@ async def test_another_worker_continues_after_a_restart() -> None:
 
 
 async def test_a_correction_makes_the_approval_void() -> None:
-    conversation = converse()
-    await conversation.say("pay the invoice of Globex")
+    conversation = await after("pay the invoice of Globex")
     old = asked(conversation)["invoice_pay"]
     corrected = await conversation.say("sorry, Initech")
     assert corrected["flows"][0]["slots"] == {"supplier": "Initech"}
@@ -88,8 +78,7 @@ async def test_a_correction_makes_the_approval_void() -> None:
 
 
 async def test_a_day_later_nothing_is_done() -> None:
-    conversation = converse()
-    await conversation.say("pay the invoice of Acme")
+    conversation = await after(ACME)
     approval_id = asked(conversation)["invoice_pay"]
     await conversation.wait(DAY_S + 1)
     late = await decide(conversation, approval_id)
@@ -99,15 +88,13 @@ async def test_a_day_later_nothing_is_done() -> None:
 
 
 async def test_just_before_it_expires_it_counts() -> None:
-    conversation = converse()
-    await conversation.say("pay the invoice of Acme")
+    conversation = await after(ACME)
     await conversation.wait(DAY_S - 60)
     assert (await decide(conversation, asked(conversation)["invoice_pay"]))["completed"] == ["pay_invoice"]
 
 
 async def test_talk_between_neither_decides_nor_hinders() -> None:
-    conversation = converse()
-    await conversation.say("pay the invoice of Acme")
+    conversation = await after(ACME)
     told = await conversation.say("who approves this?")
     assert told["reply"].startswith("The finance team approves every payment within a day.")
     vague = await conversation.say("yes")
@@ -116,8 +103,7 @@ async def test_talk_between_neither_decides_nor_hinders() -> None:
 
 
 async def test_the_same_decision_twice_is_one_call() -> None:
-    conversation = converse()
-    await conversation.say("pay the invoice of Acme")
+    conversation = await after(ACME)
     approval_id = asked(conversation)["invoice_pay"]
     await decide(conversation, approval_id)
     again = await decide(conversation, approval_id)

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.domain.model import ToolSpec
 from orchestrator.domain.services import Accepted, ToolCall
 from orchestrator.errors import FailureCategory, NotFound, Refused, ToolFailure
-from orchestrator.nlu.system1 import System1
 from orchestrator.types import Json, JsonObject
-from parley.simulator import Conversation, Simulator
+from parley.simulator import Conversation
+from tests.trained import converse_after
 
-DONATIONS = Path(__file__).parents[3] / "examples" / "donations"
-LOADED = load_domain(DONATIONS)
-SYSTEM1 = System1.for_domain(LOADED.domain)
 PAID: JsonObject = {"status": "done", "data": {"receipt": "R-17"}}
 DECLINED: JsonObject = {"status": "failed", "message": "Your bank has declined the payment."}
 
@@ -49,13 +44,9 @@ class Bank:
         return self.charges[-1].callback_url
 
 
-def converse(bank: Bank) -> Conversation:
-    return Simulator.of(LOADED, transport=bank, system1=SYSTEM1).converse()
-
-
 async def donate(bank: Bank) -> tuple[Conversation, JsonObject]:
-    conversation = converse(bank)
-    await conversation.say("I'd like to donate 20 euros for the bees")
+    asked = "I'd like to donate 20 euros for the bees"
+    conversation = await converse_after("examples/donations", asked, transport=bank)
     return conversation, await conversation.say("yes")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from internal_flows.session.summarize_session import JUDGED_BY, summary_schema
+from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.nlu.answer_schemas import another_flow_schema, understanding_schema
 from orchestrator.nlu.validate import requestable_flows
 from orchestrator.plans.answer_schemas import (
@@ -24,10 +25,9 @@ from orchestrator.plans.answer_schemas import (
 )
 from orchestrator.plans.drafts import catalogue
 from tests.cases import for_each
-from tests.trained import trained
 
-DOMAIN = trained("travel")[0].domain
-REQUESTABLE = requestable_flows(trained("travel")[1].flows)
+DOMAIN = load_domain("travel").domain
+REQUESTABLE = requestable_flows({dact: flow.spec for dact, flow in DOMAIN.flows.items()})
 STEPS = [flow.spec for flow in catalogue(DOMAIN.flows).values()]
 DONE = ("search_flights_2",)
 SCHEMAS = {

@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.nlu.answer_schemas import UNDERSTANDING, read_pairs, understanding_schema, values_schema
 from orchestrator.nlu.validate import requestable_flows
-from tests.trained import trained
 
 
 def flows() -> list[Any]:
-    return requestable_flows(trained("travel")[1].flows)
+    domain = load_domain("travel").domain
+    return requestable_flows({dact: flow.spec for dact, flow in domain.flows.items()})
 
 
 def test_names_come_from_closed_sets() -> None:
