@@ -12,7 +12,7 @@ from orchestrator.types import DEFAULT_TENANT, JsonObject
 from parley.simulator import Conversation, Simulator
 from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule
 from tests.conversation import scripted
-from tests.trained import trained
+from tests.trained import simulate
 from tests.transcripts.not_yes import NOT_YES
 
 EVERY = 32
@@ -63,8 +63,7 @@ async def records_of(simulator: Simulator) -> JsonObject:
 @asynccontextmanager
 async def offered(deed: Deed, heard: tuple[JsonObject, ...]) -> AsyncIterator[Conversation]:
     """Start a conversation with an offer. From then on, a model gives scripted interpretations."""
-    loaded, system1 = trained(deed.domain)
-    simulator = Simulator.of(loaded, system1=system1)
+    simulator = simulate(deed.domain)
     talk = simulator.converse()
     for words in deed.said:
         turn = await talk.say(words)
@@ -81,7 +80,7 @@ async def offered(deed: Deed, heard: tuple[JsonObject, ...]) -> AsyncIterator[Co
 
     async with scripted(Rule(prompt="nlu_think", replies=(Computed(understand),))) as (_, pool):
         sections: dict[str, Any] = {"nlu": {"mode": "system2"}}
-        beside = Simulator.of(loaded, system1=system1, models=pool, sections=sections, beside=simulator)
+        beside = simulate(deed.domain, models=pool, sections=sections, beside=simulator)
         beside.now = simulator.now
         yield Conversation(beside, talk.session_id, talk.user_id)
         assert asked > 0

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from orchestrator.turns.turn import TurnInput
-from parley.simulator import Simulator
 from tests.cases import for_each
-from tests.trained import state_of
-
-DONATIONS = Path(__file__).parents[2] / "examples" / "donations"
+from tests.trained import converse, state_of
 
 
 @for_each(
@@ -23,6 +18,6 @@ DONATIONS = Path(__file__).parents[2] / "examples" / "donations"
     ],
 )
 async def test_an_amount(locale: str | None, words: str, amount: float) -> None:
-    talk = Simulator.of(DONATIONS).converse()
+    talk = converse("examples/donations")
     await talk.submit(TurnInput(words, locale=locale))
     assert state_of(talk)["stack"][-1]["slots"]["amount"]["value"] == amount

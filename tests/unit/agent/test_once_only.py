@@ -8,9 +8,10 @@ from typing import Any
 from orchestrator.domain.services import ServiceContext
 from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.types import JsonObject
-from parley.simulator import Conversation, Simulator
+from parley.simulator import Conversation
 from parley.testing.memory import MemoryRecords
-from tests.trained import trained
+from tests.domains.mailroom.services import Mailroom
+from tests.trained import simulate
 
 
 @dataclass
@@ -18,7 +19,7 @@ class Talk:
     """A conversation, and an external system that counts its calls."""
 
     conversation: Conversation
-    outside: Any
+    outside: Mailroom
 
     async def say(self, text: str) -> JsonObject:
         return await self.conversation.say(text)
@@ -41,11 +42,9 @@ class Talk:
 
 def begin(sections: JsonObject | None = None, **troubles: list[Exception]) -> Talk:
     """Start a conversation with the mailroom. `troubles`: errors of its calls, by kind."""
-    loaded, system1 = trained("mailroom")
-    mailroom: Any = loaded.services["Mailroom"](ServiceContext(MemoryRecords()))
+    mailroom = Mailroom(ServiceContext(MemoryRecords(), {}))
     mailroom.troubles = troubles
-    services = {"Mailroom": mailroom}
-    simulator = Simulator.of(loaded, system1=system1, services=services, sections=sections)
+    simulator = simulate("mailroom", services={"Mailroom": mailroom}, sections=sections)
     return Talk(simulator.converse(user_id="ann"), mailroom)
 
 

@@ -6,29 +6,22 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.domains.folder import LoadedDomain
-from orchestrator.domain.services import ServiceContext, ToolCall
+from orchestrator.domain.services import ToolCall
 from orchestrator.errors import FailureCategory, ToolFailure
-from parley.simulator import Conversation, Simulator
-from parley.testing.memory import MemoryRecords
-from tests.domains.mailroom.services import Mailroom
-from tests.trained import simulate, trained
+from tests.trained import converse
+from tests.unit.salaries import Salaries, converse_about
 
 ROWS = [{"person": f"person {at}", "salary": at} for at in range(1, 8)]
 PAGES_OF_THREE = {"generation": {"page_rows": 3}}
 
 
-class Salaries(Mailroom):
-    """A service that lists more rows than one page. `is_served`: only the service has all rows."""
+class Paged(Salaries):
+    """A service that keeps a table with pages of two rows."""
 
-    def __init__(self, *, is_served: bool = False) -> None:
-        super().__init__(ServiceContext(MemoryRecords(), {}))
-        self.is_served = is_served
+    def __init__(self) -> None:
+        super().__init__(ROWS)
         self.calls: list[ToolCall] = []
         self.is_gone = False
-
-    async def list_salaries(self) -> dict[str, Any]:
-        return {"rows": ROWS}
 
     async def page(self, table_id: str, number: int, call: ToolCall) -> dict[str, Any]:
         self.calls.append(call)
@@ -38,40 +31,13 @@ class Salaries(Mailroom):
         return {"rows": rows, "page": number, "pages": 4, "row_count": len(ROWS)}
 
 
-def converse(service: Salaries | None = None, sections: Any = PAGES_OF_THREE) -> Conversation:
-    service = service or Salaries()
-    loaded, system1 = trained("mailroom")
-    policies = dict(loaded.policies)
-    if service.is_served:
-        dact = next(dact for dact in loaded.domain.flows if dact == "list_salaries")
-        policies[dact] = make_policy(loaded, dact)
-    changed = LoadedDomain(loaded.domain, loaded.services, policies)
-    return Simulator.of(
-        changed, system1=system1, services={"Mailroom": service}, sections=sections
-    ).converse()
-
-
-def make_policy(loaded: LoadedDomain, dact: Any) -> type:
-    from orchestrator.pex.policy import BasePolicy  # noqa: PLC0415
-
-    class Served(loaded.policies.get(dact, BasePolicy)):
-        """A service that shows the first two rows of a table that it keeps."""
-
-        def frame(self, run: Any) -> Any:
-            frame = super().frame(run)
-            frame.data, frame.rows, frame.table_id = ROWS[:2], len(ROWS), "t1"
-            return frame
-
-    return Served
-
-
 def page_of(turn: dict[str, Any]) -> tuple[int, int, list[int]]:
     frame = turn["frame"]
     return frame["block"]["page"], frame["block"]["pages"], [row["salary"] for row in frame["data"]]
 
 
 async def test_pages_are_turned_by_words() -> None:
-    talk = converse()
+    talk = converse_about(Salaries(ROWS), PAGES_OF_THREE)
     await talk.say("list the salaries")
 
     second = await talk.say("next page please")
@@ -88,7 +54,7 @@ async def test_pages_are_turned_by_words() -> None:
 
 @pytest.mark.parametrize(("said", "told"), [("page 4", "no page 4"), ("previous page", "no page 0")])
 async def test_a_page_out_of_range_is_told_and_the_present_one_stays(said: str, told: str) -> None:
-    talk = converse()
+    talk = converse_about(Salaries(ROWS), PAGES_OF_THREE)
     await talk.say("list the salaries")
 
     turn = await talk.say(said)
@@ -100,7 +66,7 @@ async def test_a_page_out_of_range_is_told_and_the_present_one_stays(said: str, 
 
 
 async def test_a_table_of_one_page_has_no_other() -> None:
-    talk = converse(sections=None)
+    talk = converse_about(Salaries(ROWS))
     await talk.say("list the salaries")
 
     assert (await talk.say("next page"))["reply"] == "That's the whole table; it has one page."
@@ -108,8 +74,8 @@ async def test_a_table_of_one_page_has_no_other() -> None:
 
 
 async def test_pages_that_only_the_service_has_are_read_once_from_it() -> None:
-    service = Salaries(is_served=True)
-    talk = converse(service, None)
+    service = Paged()
+    talk = converse_about(service, data=ROWS[:2], rows=len(ROWS), table_id="t1")
     first = await talk.say("list the salaries")
     assert page_of(first) == (1, 4, [1, 2])
 
@@ -123,13 +89,13 @@ async def test_pages_that_only_the_service_has_are_read_once_from_it() -> None:
 
 
 async def test_without_a_table_the_words_are_a_message_like_others() -> None:
-    turn = await converse().say("next page")
+    turn = await converse_about(Salaries(ROWS), PAGES_OF_THREE).say("next page")
 
     assert {"page", "no_page"}.isdisjoint(turn["properties"]["templates"])
 
 
 async def test_hidden_columns_are_not_told() -> None:
-    talk = simulate("travel", sections=PAGES_OF_THREE).converse()
+    talk = converse("travel", sections=PAGES_OF_THREE)
     await talk.say("show me flights from Oslo to London on Monday")
 
     turn = await talk.say("next page")

@@ -4,54 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.adapters.domains.folder import LoadedDomain
-from orchestrator.dialogue.records import Frame
-from orchestrator.domain.services import ServiceContext
-from orchestrator.pex.execution import Execution
-from orchestrator.pex.policy import BasePolicy
-from parley.simulator import Simulator
-from parley.testing.memory import MemoryRecords
 from tests.cases import for_each
-from tests.domains.mailroom.services import Mailroom
-from tests.trained import converse, trained
+from tests.trained import converse
 from tests.unit.res.test_charts import validator
+from tests.unit.salaries import Salaries, converse_about
 
 ROWS = [{"person": name, "salary": 100 * place} for place, name in enumerate(("ann", "bob", "eve"), start=1)]
 
 
-class Salaries(Mailroom):
-    def __init__(self, rows: list[Any]) -> None:
-        super().__init__(ServiceContext(MemoryRecords(), {}))
-        self._rows = rows
-
-    async def list_salaries(self) -> dict[str, Any]:
-        return {"rows": self._rows}
-
-
 async def ask(rows: list[Any] = ROWS, sections: Any = None, **looks: Any) -> dict[str, Any]:
     """Run a turn that lists the salaries, with a different frame display."""
-    loaded, system1 = trained("mailroom")
-    policies = dict(loaded.policies)
-    if looks:
-        policies[next(dact for dact in loaded.domain.flows if dact == "list_salaries")] = make_policy(looks)
-    changed = LoadedDomain(
-        **{**{f: getattr(loaded, f) for f in loaded.__dataclass_fields__}, "policies": policies}
-    )
-    simulator = Simulator.of(
-        changed, system1=system1, services={"Mailroom": Salaries(rows)}, sections=sections
-    )
-    return await simulator.converse().say("list the salaries")
-
-
-def make_policy(looks: dict[str, Any]) -> type[BasePolicy]:
-    class Looking(BasePolicy):
-        def frame(self, run: Execution) -> Frame:
-            frame = super().frame(run)
-            for name, value in looks.items():
-                setattr(frame, name, value)
-            return frame
-
-    return Looking
+    return await converse_about(Salaries(rows), sections, **looks).say("list the salaries")
 
 
 async def test_rows_are_a_table_with_columns_and_one_page() -> None:

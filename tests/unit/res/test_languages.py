@@ -23,6 +23,7 @@ from orchestrator.res.templates import Templates
 from orchestrator.res.wording import show_date, show_money
 from orchestrator.saying import say
 from orchestrator.tools.guardrails.verdict import Category
+from orchestrator.types import Dact
 from tests.cases import for_each
 from tests.trained import trained
 from tests.unit.pex.setting import make_setting
@@ -130,8 +131,7 @@ def test_days_and_amounts_are_of_the_language(tomorrow: str, later: str, price: 
 
 def test_a_flow_is_named_by_its_description_in_other_languages() -> None:
     """Only English names have gerunds."""
-    flow = trained("travel")[0].domain.flows
-    booking = next(one for dact, one in flow.items() if dact == "book_flight")
+    booking = trained("travel")[0].domain.flows[Dact("book_flight")]
     spec = replace(booking.spec, language="de", description="Einen Flug buchen.", options={})
 
     german = type("German", (booking,), {"spec": spec})
