@@ -64,7 +64,7 @@ async def _identify(
         return await access.identify(connection, by_ticket=by_ticket, stream=stream)
     except Unauthenticated:
         if "authorization" in connection.headers or TICKET in connection.query_params:
-            await count_failure(access, connection.client.host if connection.client else "unknown")
+            await count_failure(access, connection)
         raise
 
 

@@ -9,6 +9,7 @@ from fastapi import Header, Query
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 from pydantic.config import JsonDict
 
+from orchestrator.errors import Refused
 from orchestrator.turns.submission import MAX_WAIT_S
 
 JsonMap = dict[str, Any]
@@ -77,3 +78,9 @@ def optional(description: str) -> Any:
 
 def _is_none(value: object) -> bool:
     return value is None
+
+
+def require_same_key(header: str | None, body: str | None) -> None:
+    """Raise Refused if a request's header and body have different idempotency keys."""
+    if header and body and header != body:
+        raise Refused("The header and the body have different idempotency keys; send only one.")

@@ -5,9 +5,8 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
 
-from jinja2 import TemplateError, UndefinedError
+from jinja2 import UndefinedError
 
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.slots import SlotSource
@@ -15,14 +14,13 @@ from orchestrator.domain.model import Domain
 from orchestrator.domain.registry import Registry
 from orchestrator.errors import Problem
 from orchestrator.res.languages import load_base_templates
-from orchestrator.res.steps.generate import list_found
+from orchestrator.res.steps.generate import TEMPLATE_FAILURES, list_found
 from orchestrator.res.templates import Templates
 from orchestrator.res.wording import list_facts, name_doing, show_slots
 from orchestrator.types import Dact, Json, JsonObject, is_list, is_object
 from parley.samples import list_samples
 from parley.simulator import START
 
-_FAILURES: Final = (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
 _DEEPEST = 6
 """Maximum nesting depth of sample values."""
 _TEXTS = ("2026-11-27", "10:30", "EUR", "OSL", "ABC123", "2026-11-27T10:30:00+00:00", "sample")
@@ -66,7 +64,7 @@ def render_templates(domain: Domain, with_policies: frozenset[str] = frozenset()
             found.hints.append(
                 f"{_place(name, error)}: {error.message}; correct the name or declare the output"
             )
-        except _FAILURES as error:
+        except TEMPLATE_FAILURES as error:
             fix = "the reply would use the built-in template; test or convert the value"
             found.mistakes.append(Problem(_place(name, error), f"fails with sample values ({error}): {fix}"))
     return found

@@ -3,6 +3,8 @@
 import math
 import time
 
+from starlette.requests import HTTPConnection
+
 from gateway.auth.authentication import Access
 from orchestrator.errors import TooManyRequests, Unavailable
 from orchestrator.ports.access import Limit, RequestLimits
@@ -37,9 +39,10 @@ async def count_request(access: Access, caller: Caller, session_id: str | None =
     await _take(access.limits, caller.tenant_id, limits, "Too many requests; wait a moment.")
 
 
-async def count_failure(access: Access, address: str) -> None:
-    """Count a request with wrong credentials from an IP address. Raises TooManyRequests."""
+async def count_failure(access: Access, connection: HTTPConnection) -> None:
+    """Count a request with wrong credentials from its IP address. Raises TooManyRequests."""
     if access.limits is not None:
+        address = connection.client.host if connection.client else "unknown"
         limit = Limit(f"failed:{address}", FAILURES_A_MINUTE, FAILURES_AT_ONCE)
         message = "Too many failed authentication attempts; wait a moment."
         await _take(access.limits, NO_TENANT, [limit], message)

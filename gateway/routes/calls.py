@@ -70,7 +70,7 @@ async def answer_call(
     try:
         return _describe(await turns.answer(tenant_id, reference, signature, body.outcome()))
     except NotFound:
-        await count_failure(access, request.client.host if request.client else "unknown")
+        await count_failure(access, request)
         raise
 
 

@@ -6,8 +6,7 @@ from fastapi import APIRouter
 from pydantic import AwareDatetime
 
 from gateway.dependencies import TheSessions, TheTenant, TheTurns
-from gateway.schemas import KeyHeader, Limit, response_of
-from orchestrator.errors import Refused
+from gateway.schemas import KeyHeader, Limit, require_same_key, response_of
 from orchestrator.turns import scheduled as records
 from orchestrator.turns.scheduled import EventRequest, require_known_event
 from orchestrator.turns.submission import Identifier, RequestBody
@@ -37,8 +36,7 @@ async def send_event(
 
     A request with the same idempotency key returns the first event.
     """
-    if key and body.idempotency_key and key != body.idempotency_key:
-        raise Refused("The header and the body have different idempotency keys; send only one.")
+    require_same_key(key, body.idempotency_key)
     session = await sessions.store.get(tenant, session_id)
     require_known_event(body.name, sessions.domains.events(session.domain))
     return await turns.schedule(body.to_event(session_id, tenant, key=key))

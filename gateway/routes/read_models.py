@@ -148,7 +148,7 @@ async def read_signed_export(
     try:
         return _as_file(await _redeem(token, sessions))
     except NotFound:
-        await count_failure(access, request.client.host if request.client else "unknown")
+        await count_failure(access, request)
         raise
 
 

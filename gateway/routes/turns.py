@@ -16,9 +16,9 @@ from gateway.schemas import (
     documented,
     format_time,
     optional,
+    require_same_key,
     response_of,
 )
-from orchestrator.errors import Refused
 from orchestrator.telemetry import SignalType
 from orchestrator.turns import turn as records
 from orchestrator.turns.repair import RepairOrder, Retry
@@ -132,8 +132,7 @@ async def submit_turn(
 
     With `wait`: returns 200 with the finished turn, or 202 with the unfinished turn after `wait` seconds.
     """
-    if key and body.idempotency_key and key != body.idempotency_key:
-        raise Refused("The header and the body have different idempotency keys; send only one.")
+    require_same_key(key, body.idempotency_key)
     receipt = await turns.submit(body.to_submission(session_id, tenant, idempotency_key=key))
     if wait is None:
         return Receipt.model_validate(receipt).model_dump()

@@ -8,7 +8,7 @@ from orchestrator.agent.repairs import find_requests
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.records import PendingApproval
-from orchestrator.pex.calls.consent import record_of
+from orchestrator.pex.calls.consent import request_approval
 from orchestrator.res.wording import name_doing
 from orchestrator.turns.approval import PERSON
 from orchestrator.types import FlowId, new_id
@@ -41,8 +41,7 @@ def hand_over(context: TurnContext, cause: str) -> None:
             cause=cause,
             operator_only=True,
         )
-        state.ask_approval(approval)
-        context.changes.approvals.asked.append(record_of(context, approval))
+        request_approval(context, approval)
         context.log.event("handover_requested", approval_id=approval.approval_id, cause=cause)
     context.tell(NoticeKind.HANDED_OVER, waits=waits)
 

@@ -50,6 +50,12 @@ def read_candidate(state: DialogueState, flow: BaseFlow) -> Candidate | None:
     return candidate
 
 
+def read_confirmed(state: DialogueState, flow: BaseFlow) -> Candidate | None:
+    """Return the candidate if the user has confirmed it, or None."""
+    candidate = read_candidate(state, flow)
+    return candidate if candidate is not None and candidate.agreed else None
+
+
 def propose(flow: BaseFlow, candidate: Candidate) -> None:
     flow.consent = replace(flow.consent, candidate=candidate)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import get_args
 
 from jinja2.sandbox import SandboxedEnvironment
 
@@ -10,9 +11,10 @@ from orchestrator.domain.acts import read_acts
 from orchestrator.domain.compile.problems import suggest
 from orchestrator.domain.compile.templates import members_of
 from orchestrator.domain.model import Domain, ToolSpec
+from orchestrator.domain.tool_schema import Tag
 from orchestrator.types import Dact, ToolId
 
-TAGS = ("accesses_private_data", "receives_untrusted_input", "communicates_externally")
+TAGS: tuple[str, ...] = get_args(Tag)
 
 
 @dataclass(frozen=True, slots=True)

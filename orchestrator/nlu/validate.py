@@ -28,8 +28,8 @@ from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.system1.extract.answers import as_unknown
 from orchestrator.nlu.system1.extract.dates import find_dates
 from orchestrator.nlu.system1.extract.extractor import Extractor, kinds_of, value_kind
-from orchestrator.nlu.system1.extract.found import DATE
-from orchestrator.nlu.system1.extract.gazetteer import choose_nearest, entity_kind, reading_of
+from orchestrator.nlu.system1.extract.found import DATE, reading_of
+from orchestrator.nlu.system1.extract.gazetteer import choose_nearest, entity_kind
 from orchestrator.nlu.text import clean, key_of, tokenize
 from orchestrator.types import Dact, Json
 

@@ -10,6 +10,7 @@ from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import Frame
 from orchestrator.errors import FailureCategory
 from orchestrator.saying import Told
+from orchestrator.telemetry import SignalType
 from orchestrator.tools.runner import ToolRunner
 from orchestrator.tools.toolbox import Tool
 from orchestrator.types import Dact, Json, JsonObject
@@ -80,6 +81,12 @@ class Execution:
             return False
         self.repairs += 1
         return True
+
+    def note_repair(self, how: str, fault: str) -> None:
+        """Record how a frame or query was repaired, and its fault."""
+        self.context.log.signal(
+            "pex", SignalType.RECOVERY, self.flow.flow_id, rung=Recovery.REPAIR, how=how, fault=fault
+        )
 
     @property
     def returned(self) -> list[JsonObject]:

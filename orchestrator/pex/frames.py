@@ -10,10 +10,9 @@ from orchestrator.dialogue.records import Frame
 from orchestrator.errors import FailureCategory
 from orchestrator.models.engineer import PromptEngineer
 from orchestrator.models.schemas import bounded_text, closed, loose, one_of, one_of_or_null
-from orchestrator.pex.execution import Execution, Failed, Recovery
+from orchestrator.pex.execution import Execution, Failed
 from orchestrator.ports.language_model import MODEL_FAILURES
 from orchestrator.saying import say
-from orchestrator.telemetry import SignalType
 from orchestrator.types import Json, JsonObject, are_rows, is_list, is_object
 
 SHOWN_ROWS = 512
@@ -61,9 +60,7 @@ async def repair(run: Execution, engineer: PromptEngineer | None) -> Failed | No
         how = how or _show_plainly(run, frame)
         if how is None:
             break
-        run.context.log.signal(
-            "pex", SignalType.RECOVERY, run.flow.flow_id, rung=Recovery.REPAIR, how=how, fault=fault
-        )
+        run.note_repair(how, fault)
     if fault is None:
         return None
     run.context.log.failed_check("pex", "frame", fault, run.flow.flow_id)

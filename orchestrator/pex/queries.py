@@ -10,10 +10,9 @@ from __future__ import annotations
 from orchestrator.models.schemas import bounded_text, closed, loose
 from orchestrator.pex.calls.guarded_call import call_guarded
 from orchestrator.pex.choices import Choices
-from orchestrator.pex.execution import Execution, Query, Recovery
+from orchestrator.pex.execution import Execution, Query
 from orchestrator.pex.frames import ask_model, find_rows
 from orchestrator.saying import Told, say
-from orchestrator.telemetry import SignalType
 from orchestrator.tools.guardrails.verdict import RejectedCode
 from orchestrator.tools.toolbox import ToolData
 from orchestrator.types import Json, JsonObject, is_list
@@ -50,9 +49,7 @@ async def repair_query(run: Execution, policy: Choices, *, failed: str | None = 
         run.data, run.answers = dict(before), [*answers]
         arguments = {**query.arguments, query.name: statement}
         answer = await call_guarded(run, policy, query.tool, arguments, None)
-        run.context.log.signal(
-            "pex", SignalType.RECOVERY, run.flow.flow_id, rung=Recovery.REPAIR, how=how, fault=fault
-        )
+        run.note_repair(how, fault)
         if isinstance(answer, RejectedCode) and run.query is None:  # forbidden: the model receives the reason
             run.query = Query(query.tool, arguments, query.name, answer.message)
         query = run.query

@@ -4,7 +4,6 @@
 """
 
 import asyncio
-import hashlib
 import math
 import random
 from abc import ABC, abstractmethod
@@ -25,7 +24,7 @@ from orchestrator.saying import say
 from orchestrator.telemetry import get_logger
 from orchestrator.tools.in_process import InProcessCache, InProcessRateLimits, SharedStore
 from orchestrator.tools.later import LaterResults
-from orchestrator.tools.toolbox import Tool, ToolAnswer, ToolData, ToolError
+from orchestrator.tools.toolbox import Tool, ToolAnswer, ToolData, ToolError, digest_of
 from orchestrator.types import JsonObject, ToolId, holds_nul
 
 _log = get_logger(__name__)
@@ -164,8 +163,7 @@ class Cache(Middleware):
         spec, call = request.spec, request.call
         user = call.user_id if spec.accesses_private_data else None
         parts = [call.tenant_id, user, request.tool.fingerprint, request.arguments]
-        digest = hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
-        return f"{self._setting.domain_name}:{spec.tool_id}:{digest}"
+        return f"{self._setting.domain_name}:{spec.tool_id}:{digest_of(parts)}"
 
 
 async def _nothing() -> None:

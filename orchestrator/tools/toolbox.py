@@ -115,7 +115,12 @@ def _compile(spec: ToolSpec, problems: list[Problem]) -> Tool:
 
 def _fingerprint(spec: ToolSpec) -> str:
     parts = [spec.input_schema, spec.output_schema, spec.implementation, spec.target, spec.options]
-    return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
+    return digest_of(parts)[:16]
+
+
+def digest_of(parts: Json) -> str:
+    """Return a hash of JSON values that does not depend on the order of keys."""
+    return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def _compile_schema(spec: ToolSpec, part: str, schema: JsonObject, problems: list[Problem]) -> Check:

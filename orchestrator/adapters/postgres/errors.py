@@ -64,6 +64,15 @@ def _translate(error: BaseException) -> ParleyError | None:
 
 
 @contextmanager
+def reached() -> Generator[None]:
+    """Raise Unavailable if the block of a command can't connect to the database."""
+    try:
+        yield
+    except psycopg.OperationalError as error:
+        raise Unavailable("The database is not responding; check DATABASE_URL.") from error
+
+
+@contextmanager
 def role_taken() -> Generator[None]:
     """Raise Unavailable with instructions if the block fails because the role is missing or not permitted."""
     refused = (psycopg.errors.InvalidParameterValue, psycopg.errors.InsufficientPrivilege)

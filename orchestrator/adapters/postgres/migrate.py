@@ -6,6 +6,7 @@ from typing import Any, Final
 import psycopg
 from sqlalchemy import create_engine
 
+from orchestrator.adapters.postgres.errors import reached
 from orchestrator.adapters.postgres.pool import Database, engine_url
 from orchestrator.adapters.postgres.roles import make_session_flows_role
 from orchestrator.errors import Unavailable
@@ -29,27 +30,21 @@ def migrate(database_url: str) -> None:
 
     Raises Unavailable if the database does not respond.
     """
-    try:
-        with psycopg.connect(database_url, autocommit=True, connect_timeout=10) as connection:
-            if current_revision(connection) != HEAD:
-                connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
-                found = current_revision(connection)
-                if found is None:
-                    found = _make_first_schema(connection)
-                if found != HEAD:
-                    _upgrade(database_url)
-            make_session_flows_role(connection)
-    except psycopg.OperationalError as error:
-        raise Unavailable("The database is not responding; check DATABASE_URL.") from error
+    with reached(), psycopg.connect(database_url, autocommit=True, connect_timeout=10) as connection:
+        if current_revision(connection) != HEAD:
+            connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
+            found = current_revision(connection)
+            if found is None:
+                found = _make_first_schema(connection)
+            if found != HEAD:
+                _upgrade(database_url)
+        make_session_flows_role(connection)
 
 
 def check_schema(database_url: str) -> None:
     """Raise Unavailable if the schema is missing or too old, or the database does not respond."""
-    try:
-        with psycopg.connect(database_url, connect_timeout=10) as connection:
-            found = current_revision(connection)
-    except psycopg.OperationalError as error:
-        raise Unavailable("The database is not responding; check DATABASE_URL.") from error
+    with reached(), psycopg.connect(database_url, connect_timeout=10) as connection:
+        found = current_revision(connection)
     _require(found)
 
 

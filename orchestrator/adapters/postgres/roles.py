@@ -3,16 +3,17 @@
 The database function `parley_guard` defines each role's rights on each table.
 """
 
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from typing import Any, Final, LiteralString
 
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
-from orchestrator.adapters.postgres.errors import NO_ROLE
+from orchestrator.adapters.postgres.errors import NO_ROLE, reached
 from orchestrator.adapters.postgres.pool import LIMITS
-from orchestrator.errors import InvalidInput, NotFound, Refused, Unavailable
+from orchestrator.errors import InvalidInput, NotFound, Refused
 from orchestrator.telemetry import get_logger
 from orchestrator.types import TenantId
 
@@ -77,33 +78,38 @@ _LOCK: Final = 0x5041524C524F4C45
 _log = get_logger(__name__)
 
 
+@contextmanager
+def _administering(database_url: str, deed: str) -> Generator[psycopg.Connection[Any]]:
+    """Open a transaction. Raises Unavailable, or Refused if the user isn't permitted to do the `deed`."""
+    try:
+        with reached(), psycopg.connect(database_url, connect_timeout=10) as connection:
+            yield connection
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise Refused(f"This user can't {deed}: {error.diag.message_primary}.") from error
+
+
 def make_roles(database_url: str) -> list[str]:
     """Create missing roles, grant all roles their rights, and return the names of the new roles.
 
     The database must be migrated, and the URL's user must be an administrator or the tables' owner with
     CREATEROLE. Raises Unavailable or Refused.
     """
-    try:
-        with psycopg.connect(database_url, connect_timeout=10) as connection:
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-            made = [name for name, _ in _SCHEMA_RIGHTS if _make_role(connection, name)]
-            for name, rights in _SCHEMA_RIGHTS:
-                schema = sql.Identifier(_schema(connection))
-                grant = sql.SQL("GRANT {} ON SCHEMA {} TO {}")
-                connection.execute(grant.format(sql.SQL(rights), schema, sql.Identifier(name)))
-            connection.execute(
-                sql.SQL("GRANT {} TO {}").format(sql.Identifier(SESSION_FLOWS), sql.Identifier(RUNTIME))
-            )
-            # Every process checks that the schema matches its release.
-            readers = sql.SQL(", ").join(sql.Identifier(name) for name, _ in _SCHEMA_RIGHTS)
-            connection.execute(sql.SQL("GRANT SELECT ON alembic_version TO {}").format(readers))
-            connection.execute("SELECT parley_guard_all()")
-            _withhold_server_wide_functions(connection)
-            return made
-    except psycopg.errors.InsufficientPrivilege as error:
-        raise Refused(f"This user can't create roles: {error.diag.message_primary}.") from error
-    except psycopg.OperationalError as error:
-        raise Unavailable("The database is not responding; check DATABASE_URL.") from error
+    with _administering(database_url, "create roles") as connection:
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        made = [name for name, _ in _SCHEMA_RIGHTS if _make_role(connection, name)]
+        for name, rights in _SCHEMA_RIGHTS:
+            schema = sql.Identifier(_schema(connection))
+            grant = sql.SQL("GRANT {} ON SCHEMA {} TO {}")
+            connection.execute(grant.format(sql.SQL(rights), schema, sql.Identifier(name)))
+        connection.execute(
+            sql.SQL("GRANT {} TO {}").format(sql.Identifier(SESSION_FLOWS), sql.Identifier(RUNTIME))
+        )
+        # Every process checks that the schema matches its release.
+        readers = sql.SQL(", ").join(sql.Identifier(name) for name, _ in _SCHEMA_RIGHTS)
+        connection.execute(sql.SQL("GRANT SELECT ON alembic_version TO {}").format(readers))
+        connection.execute("SELECT parley_guard_all()")
+        _withhold_server_wide_functions(connection)
+        return made
 
 
 def may_run_session_flows(connection: psycopg.Connection[Any]) -> bool:
@@ -146,16 +152,11 @@ def make_login(database_url: str, login_url: str, role: str) -> str:
     user, password = given.get("user"), given.get("password")
     if not user or not password:
         raise InvalidInput(f"The URL for {role} must include a user and a password.", field="login")
-    try:
-        with psycopg.connect(database_url, connect_timeout=10) as connection:
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-            if _passes_by(connection, str(user)):
-                raise Refused(f"{user} has more privileges than {role}: use another user in the role's URL.")
-            _set_login(connection, str(user), str(password), role)
-    except psycopg.errors.InsufficientPrivilege as error:
-        raise Refused(f"This user can't create logins: {error.diag.message_primary}.") from error
-    except psycopg.OperationalError as error:
-        raise Unavailable("The database is not responding; check DATABASE_URL.") from error
+    with _administering(database_url, "create logins") as connection:
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        if _passes_by(connection, str(user)):
+            raise Refused(f"{user} has more privileges than {role}: use another user in the role's URL.")
+        _set_login(connection, str(user), str(password), role)
     return str(user)
 
 
@@ -164,24 +165,19 @@ def tie_reader(database_url: str, role: str, tenant_id: TenantId) -> None:
 
     Raises NotFound, Unavailable, or (if this user cannot change the role) Refused.
     """
-    try:
-        with psycopg.connect(database_url, connect_timeout=10) as connection:
-            if not _exists(connection, role):
-                raise NotFound("database role", role)
-            name = sql.Identifier(role)
-            connection.execute(sql.SQL("GRANT {} TO {}").format(sql.Identifier(READER), name))
-            limit = sql.SQL("ALTER ROLE {} CONNECTION LIMIT {}")
-            connection.execute(limit.format(name, sql.Literal(READER_CONNECTIONS)))
-            _limit_temporary_files(connection, name)
-            connection.execute(
-                "INSERT INTO tenant_readers (role, tenant_id) VALUES (%s, %s)"
-                " ON CONFLICT (role) DO UPDATE SET tenant_id = excluded.tenant_id",
-                (role, tenant_id),
-            )
-    except psycopg.errors.InsufficientPrivilege as error:
-        raise Refused(f"This user can't change the role: {error.diag.message_primary}.") from error
-    except psycopg.OperationalError as error:
-        raise Unavailable("The database is not responding; check DATABASE_URL.") from error
+    with _administering(database_url, "change the role") as connection:
+        if not _exists(connection, role):
+            raise NotFound("database role", role)
+        name = sql.Identifier(role)
+        connection.execute(sql.SQL("GRANT {} TO {}").format(sql.Identifier(READER), name))
+        limit = sql.SQL("ALTER ROLE {} CONNECTION LIMIT {}")
+        connection.execute(limit.format(name, sql.Literal(READER_CONNECTIONS)))
+        _limit_temporary_files(connection, name)
+        connection.execute(
+            "INSERT INTO tenant_readers (role, tenant_id) VALUES (%s, %s)"
+            " ON CONFLICT (role) DO UPDATE SET tenant_id = excluded.tenant_id",
+            (role, tenant_id),
+        )
 
 
 def _withhold_server_wide_functions(connection: psycopg.Connection[Any]) -> None:

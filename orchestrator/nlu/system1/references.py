@@ -18,7 +18,7 @@ from orchestrator.nlu.cues import asks_for_another
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.system1.extract.found import DATE, Candidate
 from orchestrator.nlu.system1.extract.gazetteer import LISTED
-from orchestrator.nlu.system1.extract.numbers import ORDINALS, UNITS, find_numbers
+from orchestrator.nlu.system1.extract.numbers import ORDINALS, find_numbers, small_number
 from orchestrator.nlu.system1.extract.times import find_times
 from orchestrator.nlu.system1.requests import request_verbs
 from orchestrator.nlu.text import Utterance, find_phrase, is_excepted, key_of, word_set
@@ -116,7 +116,7 @@ def _by_place(message: Message) -> Reference | None:
             if days and ("on" in words[:place] or index >= count):
                 continue  # "on the 7th"
             return _at(message, index if index >= 0 else count - 1, {place, place + 1})
-        number = int(word) if word.isdecimal() and len(word) < 3 else UNITS.get(word)
+        number = small_number(word)
         if number is not None and (before in _COUNTED or before == "#"):
             return _at(message, number - 1, {place - 1, place})
         others = (other for at, other in enumerate(words) if at != place and other.isalnum())

@@ -121,9 +121,8 @@ def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: 
         return None
     if cause.of_gate:
         context.log.failed_check("pex", TRIFECTA_GATE, str(cause.told), run.flow.flow_id)
-    state.ask_approval(approval)
+    request_approval(context, approval)
     state.stack.park(run.flow, context.now)
-    context.changes.approvals.asked.append(record_of(context, approval))
     present_to_user(context, approval)
     context.log.event(
         "approval_requested",
@@ -132,6 +131,12 @@ def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: 
         cause=str(approval.cause or ""),
     )
     return Parked()
+
+
+def request_approval(context: TurnContext, approval: PendingApproval) -> None:
+    """Add an approval to the state, and its record to the turn's changes."""
+    context.state.ask_approval(approval)
+    context.changes.approvals.asked.append(record_of(context, approval))
 
 
 def present_to_user(context: TurnContext, approval: PendingApproval) -> None:

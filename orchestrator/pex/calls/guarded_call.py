@@ -6,7 +6,7 @@ Calls are subject to guardrails, confirmation and approval (PX-10, PX-17).
 from dataclasses import replace
 from typing import TypeAlias
 
-from orchestrator.dialogue.consent import drop_candidate, read_candidate
+from orchestrator.dialogue.consent import drop_candidate, read_confirmed
 from orchestrator.dialogue.progress import Candidate
 from orchestrator.dialogue.questions import PendingCall, StoppedCall
 from orchestrator.domain.guarding import GuardedInput, Language
@@ -31,8 +31,7 @@ GuardedAnswer: TypeAlias = ToolData | ToolError | RejectedCode | NeedsInput | Pa
 
 async def call_in_order(run: Execution, policy: Choices) -> Ending | None:
     """Call the flow's tools in order. Return None if all succeed, or the ending of the first call that doesn't."""
-    candidate = read_candidate(run.context.state, run.flow)
-    confirmed = candidate if candidate is not None and candidate.agreed else None
+    confirmed = read_confirmed(run.context.state, run.flow)
     if confirmed is not None:
         run.data.update(confirmed.data)
     awaited = None if run.flow.progress.awaits is None else find_awaited(run, confirmed)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from orchestrator.dialogue.consent import drop_candidate, propose, read_candidate
+from orchestrator.dialogue.consent import drop_candidate, propose, read_candidate, read_confirmed
 from orchestrator.dialogue.progress import AwaitedCall, Candidate
 from orchestrator.domain.portable import simplify
 from orchestrator.errors import FailureCategory
@@ -107,8 +107,7 @@ class Calls:
 
         Return the call with its result, or Interrupted. Return None if there is no such call.
         """
-        candidate = read_candidate(self.run.context.state, self.run.flow)
-        confirmed = candidate if candidate is not None and candidate.agreed else None
+        confirmed = read_confirmed(self.run.context.state, self.run.flow)
         pending = find_awaited(self.run, confirmed) or confirmed
         if pending is None:
             return None

@@ -62,6 +62,9 @@ LEADING = frozenset(
 ROWS_AT_HAND = 100
 """Maximum number of a table's rows that a template receives as text."""
 
+TEMPLATE_FAILURES = (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
+"""The errors of a domain's template that doesn't fit its values."""
+
 _log = get_logger(__name__)
 
 
@@ -221,7 +224,7 @@ def try_template(
     """Render a domain's template. If rendering fails, record why and return None."""
     try:
         text = templates.render(name, **values)
-    except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+    except TEMPLATE_FAILURES as error:
         _log.warning("A template failed.", template=name, error=error, turn=context.ids.turn_id)
         context.log.signal("res", SignalType.TEMPLATE, flow.flow_id, template=name, ok=False, why=str(error))
         return None

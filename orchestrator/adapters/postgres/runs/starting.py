@@ -42,7 +42,7 @@ async def store_graph(
     """
     nodes: list[dict[str, Any]] = []
     for run in runs:
-        columns = {column.name: getattr(run, column.name) for column in fields(run)}
+        columns = _columns(run)
         successors = [ids[other.flow] for other in runs if run.flow in other.depends_on]
         joined = [present[name] for name in run.depends_on if name in present]
         earlier = {*joined, *(() if run.after is None else (run.after,))}
@@ -90,7 +90,7 @@ async def remember_again(
 
     Return False if that run has ended.
     """
-    nodes = [{column.name: getattr(run, column.name) for column in fields(run)} for run in runs]
+    nodes = [_columns(run) for run in runs]
     arguments = {"run_id": ids[runs[-1].flow], "again": dump_json(nodes)}
     return await transaction.fetch_one(statement("remember_again"), arguments) is not None
 
@@ -102,6 +102,10 @@ async def start_again(transaction: HotConnection, run_id: str, nodes: list[JsonO
     present, _ = await find_present(transaction, runs, ids)
     missing = tuple(run for run in runs if run.flow not in present)
     return await store_graph(transaction, missing, graph_id, ids, present) if missing else ()
+
+
+def _columns(run: NewRun) -> JsonObject:
+    return {column.name: getattr(run, column.name) for column in fields(run)}
 
 
 def _read_node(node: JsonObject) -> NewRun:

@@ -17,8 +17,8 @@ from orchestrator.nlu.system1.extract.extractor import (
     is_boolean,
     kinds_of,
 )
-from orchestrator.nlu.system1.extract.found import DATE, MONEY, NUMBER, TIME
-from orchestrator.nlu.system1.extract.gazetteer import Gazetteer, reading_of
+from orchestrator.nlu.system1.extract.found import DATE, MONEY, NUMBER, TIME, reading_of
+from orchestrator.nlu.system1.extract.gazetteer import Gazetteer
 from orchestrator.nlu.system1.extract.numbers import find_numbers
 from orchestrator.nlu.system1.extract.times import in_part_of_day
 from orchestrator.nlu.text import Utterance, find_phrase, key_of, tokenize, word_set

@@ -16,7 +16,7 @@ from dateutil.relativedelta import relativedelta
 
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import Mention
-from orchestrator.nlu.system1.extract.found import DATE, Found, Reading
+from orchestrator.nlu.system1.extract.found import DATE, Found, Reading, reading_of
 from orchestrator.nlu.system1.extract.numbers import ORDINAL_NAMES, UNITS
 from orchestrator.nlu.system1.extract.times import nearest_hour
 from orchestrator.nlu.text import Utterance
@@ -225,8 +225,7 @@ def _read_first_of(match: re.Match[str], today: date) -> Reading:
 
 
 def _one_of(days: list[date], today: date) -> Reading:
-    values = tuple(day.isoformat() for day in days if day >= today)
-    return Reading(values[0]) if len(values) == 1 else Reading(candidates=values)
+    return reading_of(tuple(day.isoformat() for day in days if day >= today))
 
 
 _Reader = Callable[[re.Match[str], date], Reading | None]

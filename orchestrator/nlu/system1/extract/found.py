@@ -21,6 +21,11 @@ class Reading(NamedTuple):
     invalid: Told | None = None
 
 
+def reading_of(values: tuple[Json, ...]) -> Reading:
+    """Return the reading of a span that has one or more possible values."""
+    return Reading(values[0]) if len(values) == 1 else Reading(candidates=values)
+
+
 class Found(NamedTuple):
     start: int
     end: int

@@ -11,7 +11,7 @@ from functools import lru_cache
 from rapidfuzz import fuzz, process
 
 from orchestrator.domain.model import Entity, EntityValue
-from orchestrator.nlu.system1.extract.found import Found, Reading
+from orchestrator.nlu.system1.extract.found import Found, Reading, reading_of
 from orchestrator.nlu.text import Utterance, key_of
 from orchestrator.types import Json
 
@@ -141,10 +141,6 @@ def choose_nearest(key: str, keys: Iterable[str]) -> str | None:
 def is_code(value: Json) -> bool:
     """Return whether a value is a short code, such as LHR. In messages, codes match only in capitals."""
     return isinstance(value, str) and len(value) <= LONGEST_CODE and value.isalpha() and value.isupper()
-
-
-def reading_of(values: tuple[Json, ...]) -> Reading:
-    return Reading(values[0]) if len(values) == 1 else Reading(candidates=values)
 
 
 def add_entities(gazetteer: Gazetteer, entities: Iterable[Entity]) -> None:

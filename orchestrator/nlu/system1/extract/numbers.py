@@ -164,7 +164,7 @@ def count_people(utterance: Utterance) -> tuple[int, str] | None:
     text = utterance.text
     if (alone := _ALONE.search(text)) is not None:
         return 1, alone.group()
-    if (us := _OF_US.search(text)) is not None and (number := _small_number(us[1].lower()) or 0) > 1:
+    if (us := _OF_US.search(text)) is not None and (number := small_number(us[1].lower()) or 0) > 1:
         return number, us.group()
     chain: list[re.Match[str]] = []
     joins: list[str] = []
@@ -188,7 +188,7 @@ def _count_somebody(found: re.Match[str]) -> int | None:
     """Return the number of people in one part, such as “two kids”, or None if unknown, as in “my kids”."""
     said, who = (found["count"] or "").lower(), (found["who"] or "").lower()
     if said:
-        return 1 if said in {"a", "an"} else _small_number(said)
+        return 1 if said in {"a", "an"} else small_number(said)
     return 2 if who == "parents" else None if who.endswith(("s", "ren")) and who != "boss" else 1
 
 
@@ -219,5 +219,6 @@ def is_pronoun(utterance: Utterance, candidate: Candidate) -> bool:
     return is_one and (not is_number or words[first + 1 : first + 2] in (["way"], ["of"], ["which"], ["in"]))
 
 
-def _small_number(word: str) -> int | None:
+def small_number(word: str) -> int | None:
+    """Return the number that a word names, if it is a word or has at most two digits, or None."""
     return int(word) if word.isdecimal() and len(word) < 3 else UNITS.get(word)
