@@ -217,6 +217,17 @@ class Caller:
         return result
 
 
+async def called(tool: ToolSpec, arguments: JsonObject | None = None, **options: Any) -> ToolResult:
+    """Call a tool once. `options`: of its caller."""
+    async with Caller(tool, **options) as caller:
+        return await caller.call(**(arguments or {}))
+
+
+async def refused(tool: ToolSpec, arguments: JsonObject | None = None, **options: Any) -> ToolError:
+    async with Caller(tool, **options) as caller:
+        return await caller.refused(**(arguments or {}))
+
+
 def tool_call() -> ToolCall:
     return ToolCall(
         "turn_1:tool:thing_get:1", SessionId("session_1"), UserId("ada"), DEFAULT_TENANT, 1_800_000_000.0

@@ -19,7 +19,7 @@ from orchestrator.adapters.tools.http_request import build_request
 from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.tools.toolbox import ToolData, ToolError, ToolResult
 from orchestrator.turns.step import UnknownOutcome
-from tests.integration.tools.factories import LOOPBACK, Caller, http_tool, schema, tool_call
+from tests.integration.tools.factories import LOOPBACK, Caller, called, http_tool, refused, schema, tool_call
 from tests.integration.tools.web import UNUSABLE, Web, serve
 from tests.wording import english
 
@@ -70,8 +70,7 @@ async def test_without_a_mapping_the_rest_of_the_inputs_is_the_query_or_the_body
     tool = http_tool(
         web.url + "/echo/{city}", method=method, inputs=schema("city", city="string", days="integer")
     )
-    async with Caller(tool) as caller:
-        await caller.call(city="Oslo", days=2)
+    await called(tool, {"city": "Oslo", "days": 2})
 
     assert web.last.method == method
     assert web.last.query == ([] if has_body else [("days", "2")])
@@ -95,8 +94,7 @@ async def test_a_request_names_whom_it_is_made_for(web: Web):
         inputs=schema(day="string"),
         headers={"X-Session": "{session_id}"},
     )
-    async with Caller(tool) as caller:
-        await caller.call(day="monday")
+    await called(tool, {"day": "monday"})
     assert web.last.path == "/echo/users/ada/appointments"
     assert web.last.headers["x-session"] == "session_1"
     assert web.last.query == [("day", "monday")]
@@ -119,16 +117,14 @@ async def test_the_author_says_what_a_refusal_means(web: Web, status: int, messa
         inputs=schema(time="string"),
         errors={409: "{time} is taken; another time may be free."},
     )
-    async with Caller(tool) as caller:
-        refused = await caller.refused(time="10:30")
-    assert english(refused.message) == message
-    assert not refused.undecided
+    result = await refused(tool, {"time": "10:30"})
+    assert english(result.message) == message
+    assert not result.undecided
 
 
 async def test_what_values_contain_is_never_a_placeholder(web: Web):
     tool = http_tool(web.url + "/echo/x", inputs=schema(a="string"), query={"a": "<{a}>"})
-    async with Caller(tool, environment={"HOME_KEY": "s3cret"}) as caller:
-        await caller.call(a="${HOME_KEY}{a}")
+    await called(tool, {"a": "${HOME_KEY}{a}"}, environment={"HOME_KEY": "s3cret"})
 
     assert web.last.query == [("a", "<${HOME_KEY}{a}>")]
 
@@ -144,16 +140,14 @@ async def test_values_cannot_leave_their_place_in_the_path_or_a_header(
     web: Web, path: str, header: str, value: str
 ):
     tool = http_tool(web.url + path, inputs=schema("city", city="string"), headers={"X-A": header})
-    async with Caller(tool) as caller:
-        result = await caller.refused(city=value)
+    result = await refused(tool, {"city": value})
 
     assert result.category is FailureCategory.VALIDATION_ERROR
     assert web.asked == []
 
 
 async def test_a_missing_secret_is_an_auth_error_that_does_not_name_it(web: Web):
-    async with Caller(http_tool(web.url + "/echo/x", headers={"X-Key": "${SHOP_KEY}"})) as caller:
-        result = await caller.refused()
+    result = await refused(http_tool(web.url + "/echo/x", headers={"X-Key": "${SHOP_KEY}"}))
 
     assert result.category is FailureCategory.AUTH_ERROR
     assert "SHOP_KEY" not in english(result.message)
@@ -178,8 +172,7 @@ async def test_a_missing_secret_is_an_auth_error_that_does_not_name_it(web: Web)
     ],
 )
 async def test_every_status_has_its_category(web: Web, status: int, category: str):
-    async with Caller(http_tool(f"{web.url}/status/{status}")) as caller:
-        result = await caller.refused()
+    result = await refused(http_tool(f"{web.url}/status/{status}"))
 
     assert result.category.value == category
     assert "secret detail" not in english(result.message)
@@ -224,8 +217,7 @@ async def test_a_change_that_is_not_answered_in_time_is_unknown(web: Web):
 
 async def change(url: str, **more: Any) -> ToolResult:
     """Call a non-idempotent tool once."""
-    async with Caller(http_tool(url, method="POST", idempotent=False, max_retries=3, **more)) as caller:
-        return await caller.call()
+    return await called(http_tool(url, method="POST", idempotent=False, max_retries=3, **more))
 
 
 @contextmanager
@@ -271,8 +263,7 @@ async def test_the_wait_that_the_server_asks_for_is_passed_on(web: Web):
 
 async def test_a_longer_wait_than_backoff_allows_is_not_waited_for(web: Web):
     tool = http_tool(web.url + "/status/429", query={"Retry-After": "60"}, max_retries=3)
-    async with Caller(tool) as caller:
-        await caller.call()
+    await called(tool)
 
     assert len(web.asked) == 1
 
@@ -280,8 +271,7 @@ async def test_a_longer_wait_than_backoff_allows_is_not_waited_for(web: Web):
 @pytest.mark.parametrize("path", ["/huge", "/flood"])
 async def test_huge_answers_are_cut_off_while_they_come(web: Web, path: str):
     """Also one that calls itself a stream of events."""
-    async with Caller(http_tool(web.url + path)) as caller:
-        result = await caller.refused()
+    result = await refused(http_tool(web.url + path))
 
     assert result.category is FailureCategory.SERVER_ERROR
     assert "can't use" in english(result.message)
@@ -290,16 +280,14 @@ async def test_huge_answers_are_cut_off_while_they_come(web: Web, path: str):
 
 async def test_an_answer_that_trickles_is_waited_for_no_longer_than_the_time_out(web: Web):
     """PX-9: no single read is late, so only the timeout of the whole call ends it."""
-    async with Caller(http_tool(web.url + "/trickle", timeout_ms=400)) as caller:
-        result = await caller.refused()
+    result = await refused(http_tool(web.url + "/trickle", timeout_ms=400))
 
     assert result.category is FailureCategory.TIMEOUT
 
 
 @pytest.mark.parametrize("path", ["/compressed", "/words", "/list", *(f"/bytes/{kind}" for kind in UNUSABLE)])
 async def test_answers_that_are_no_plain_json_object_are_refused(web: Web, path: str):
-    async with Caller(http_tool(web.url + path)) as caller:
-        result = await caller.refused()
+    result = await refused(http_tool(web.url + path))
 
     assert result.category is FailureCategory.SERVER_ERROR
     assert "can't use" in english(result.message)
@@ -311,8 +299,7 @@ async def test_a_list_may_be_given_a_name(web: Web):
 
 
 async def test_a_hanging_endpoint_times_out_and_the_request_is_broken_off(web: Web):
-    async with Caller(http_tool(web.url + "/hang", timeout_ms=1000)) as caller:
-        result = await caller.refused()
+    result = await refused(http_tool(web.url + "/hang", timeout_ms=1000))
 
     assert result.category is FailureCategory.TIMEOUT
     assert web.disconnected.wait(10)
@@ -321,8 +308,7 @@ async def test_a_hanging_endpoint_times_out_and_the_request_is_broken_off(web: W
 async def test_a_server_that_is_away_cannot_be_reached_and_nothing_happened(web: Web):
     with serve(Web().application()) as gone:
         pass
-    async with Caller(http_tool(gone + "/order", method="POST", idempotent=False)) as caller:
-        result = await caller.refused()
+    result = await refused(http_tool(gone + "/order", method="POST", idempotent=False))
     assert (result.undecided, english(result.message)) == (False, "The thing can't be reached.")
 
 

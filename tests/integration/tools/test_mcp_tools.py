@@ -18,7 +18,7 @@ from orchestrator.saying import say
 from orchestrator.tools.toolbox import ToolData, ToolError
 from orchestrator.turns.step import UnknownOutcome
 from tests.cases import for_each
-from tests.integration.tools.factories import Caller, mcp_tool, schema, until
+from tests.integration.tools.factories import Caller, called, mcp_tool, schema, until
 from tests.integration.tools.mcp_server import make_server
 from tests.integration.tools.web import serve
 from tests.processes.commands import forked_command
@@ -191,8 +191,7 @@ async def test_a_server_that_cannot_be_started_is_named_and_nothing_happened(pla
 async def test_a_server_over_http_that_is_away_is_named_and_nothing_happened():
     with serve(make_server().streamable_http_app()) as url:
         pass
-    async with Caller(mcp_tool("number_add", inputs=ADD, idempotent=False, url=url + "/mcp")) as caller:
-        result = await caller.call(left=1)
+    result = await called(mcp_tool("number_add", inputs=ADD, idempotent=False, url=url + "/mcp"), {"left": 1})
 
     assert result == ToolError(FailureCategory.SERVER_ERROR, say("tool_unreachable", tool="The thing"))
 
