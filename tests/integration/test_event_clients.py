@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterator
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import aclosing, suppress
 from pathlib import Path
-from subprocess import DEVNULL, Popen
 from typing import Self
 
 import pytest
@@ -23,6 +21,7 @@ from parley.embedded.redis import find_server
 from parley_client import AsyncClient, Client, SessionEvent
 from tests.integration.chaos.fleet import wait_until
 from tests.integration.gateway import House, open_house
+from tests.processes.servers import running
 
 PAUSE_S = 0.04
 """Pause between two turns, so that a client that reads few events at a time can keep up."""
@@ -95,23 +94,13 @@ async def test_a_client_goes_on_when_redis_restarts(database_url: str, tmp_path:
                 turn_id = await house.submit(session)
                 await house.answer(session)
                 after = [await anext(events) for _ in range(3)]
-                with _start_redis_again(tmp_path):
+                with running([find_server(), tmp_path / "redis" / "redis.conf"], tmp_path / "again.log"):
                     telling = asyncio.create_task(_tell_until_cancelled(house, session, turn_id))
                     heard = await anext(events)
                     telling.cancel()
                     await asyncio.gather(telling, return_exceptions=True)
     assert [event.number for event in before + after] == [1, 2, 3, 4, 5, 6]
     assert (heard.type, heard.number, heard.payload["text"]) == ("token", None, "I am")
-
-
-@contextmanager
-def _start_redis_again(folder: Path) -> Iterator[None]:
-    """Restart Redis with the same port and password."""
-    with Popen([find_server(), str(folder / "redis" / "redis.conf")], stdout=DEVNULL) as process:
-        try:
-            yield
-        finally:
-            process.terminate()
 
 
 async def _tell_until_cancelled(house: House, session: SessionId, turn_id: str) -> None:

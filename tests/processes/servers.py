@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import redis
@@ -15,14 +16,11 @@ from tests.integration.chaos.fleet import wait_until
 
 @contextmanager
 def running(
-    command: Sequence[str | Path],
-    log: Path,
-    answers: Callable[[], object] | None = None,
-    account: str | None = None,
+    command: Sequence[str | Path], log: Path, answers: Callable[[], object] | None = None, **options: Any
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Yield the process when the server answers, and terminate it. `account`: the user to run it as."""
+    """Yield the process when the server answers, and terminate it. `options`: of `Popen`."""
     with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, user=account, cwd=log.parent)
+        process = subprocess.Popen(command, stdout=output, stderr=output, **{"cwd": log.parent, **options})
 
     def is_up() -> bool:
         assert process.poll() is None, log.read_text()
@@ -32,7 +30,7 @@ def running(
             return False
 
     try:
-        wait_until(is_up, within_s=30, what=f"{command[0]} answers, see {log}")
+        wait_until(is_up, within_s=60, what=f"{command[0]} answers, see {log}")
         yield process
     finally:
         process.terminate()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -26,6 +25,7 @@ from tests.integration.chaos.fleet import ROOT, Fleet, fleet, wait_until
 from tests.integration.front_door.canvases import CANVASES, Sender, sessions_twice, settle
 from tests.integration.front_door.plain_backend import THEIRS, make_app
 from tests.integration.workers.rabbit import is_installed, rabbit
+from tests.processes.servers import running
 from tests.redis_numbers import numbered
 
 WITHOUT = pytest.mark.skipif(not is_installed(), reason="Debian's package rabbitmq-server is not installed")
@@ -40,32 +40,12 @@ def their_worker(broker: str, redis_url: str, log: Path) -> Iterator[None]:
     """Yield a worker of a plain Celery application."""
     addresses = {"THEIR_BROKER": broker, "THEIR_RESULTS": for_celery(redis_url), "THEIR_LOG": redis_url}
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **addresses}
-    command = [sys.executable, "-m", "celery", "-A", "tests.integration.front_door.plain_backend", "worker"]
-    options = [
-        "-P",
-        "threads",
-        "-c",
-        "4",
-        "-Q",
-        THEIRS,
-        "-n",
-        "theirs@test",
-        "-l",
-        "INFO",
-        "--without-gossip",
+    command = [
+        *(sys.executable, "-m", "celery", "-A", "tests.integration.front_door.plain_backend", "worker"),
+        *("-P", "threads", "-c", "4", "-Q", THEIRS, "-n", "theirs@test", "-l", "INFO", "--without-gossip"),
     ]
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [*command, *options], env=environment, stdout=output, stderr=output, cwd=ROOT
-        )
-    try:
-        wait_until(
-            lambda: b"ready." in log.read_bytes(), within_s=60, what=f"their worker is ready, see {log}"
-        )
+    with running(command, log, lambda: b"ready." in log.read_bytes(), env=environment, cwd=ROOT):
         yield
-    finally:
-        process.kill()
-        process.wait()
 
 
 @dataclass(frozen=True)
