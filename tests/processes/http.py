@@ -12,6 +12,8 @@ from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import uvicorn
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -69,3 +71,27 @@ def answering(answer: Answer, *, host: str = "127.0.0.1", port: int = 0) -> Iter
         finally:
             server.shutdown()
             thread.join()
+
+
+@contextmanager
+def serve(application: Any, *, port: int = 0) -> Iterator[str]:
+    """Serve in a thread on a free port, and yield the URL."""
+    config = uvicorn.Config(application, port=port, log_config=None, timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    started = threading.Event()
+    original = server.startup
+
+    async def startup(*arguments: Any, **named: Any) -> None:
+        await original(*arguments, **named)
+        started.set()
+
+    server.startup = startup  # type: ignore[method-assign]
+    thread = threading.Thread(target=server.run, name="test server", daemon=True)
+    thread.start()
+    assert started.wait(10)
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        assert not thread.is_alive()

@@ -5,16 +5,12 @@ The scripted model determines the contents. `ways` replaces the next answers.
 
 from __future__ import annotations
 
-import asyncio
-import socket
-import threading
 from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Self
 
 import orjson
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -22,6 +18,7 @@ from starlette.routing import Route
 
 from parley.testing.scripted_model import Answer, Script, ToolUse
 from parley.testing.scripted_model.script import Playback
+from tests.processes.http import serve
 from tests.providers.dialect import Dialect, Reply, Turn
 
 
@@ -46,7 +43,10 @@ Way = Reply | Failing | Verbatim
 
 
 class StrictProvider:
-    """A strict provider. `refused`: refused requests with reasons. `asked`: prompts of accepted requests."""
+    """A strict provider. `refused`: refused requests with reasons. `asked`: prompts of accepted requests.
+
+    `url`: without the provider's own paths.
+    """
 
     def __init__(self, dialect: Dialect, script: Script, *ways: Way) -> None:
         self.dialect = dialect
@@ -56,25 +56,14 @@ class StrictProvider:
         self.bodies: list[Any] = []
         self._playback = Playback(script)
 
-    @property
-    def url(self) -> str:
-        """Return the URL without the provider's own paths."""
-        return f"http://127.0.0.1:{self._port}"
-
     def __enter__(self) -> Self:
-        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        listener.bind(("127.0.0.1", 0))
-        self._port = listener.getsockname()[1]
         app = Starlette(routes=[Route("/{path:path}", self._respond, methods=["POST"])])
-        self._server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
-        serve = self._server.serve([listener])
-        self._thread = threading.Thread(target=lambda: asyncio.run(serve), daemon=True)
-        self._thread.start()
+        self._serving = serve(app)
+        self.url = self._serving.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.should_exit = True
-        self._thread.join(10)
+        self._serving.__exit__(None, None, None)
 
     async def _respond(self, request: HttpRequest) -> Response:
         path = request.url.path

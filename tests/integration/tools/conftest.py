@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.tools.web import Web, serve
+from tests.integration.tools.web import Web
+from tests.processes.http import serve
 
 
 @pytest.fixture(scope="module")

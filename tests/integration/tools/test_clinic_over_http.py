@@ -17,7 +17,7 @@ from parley.main import run
 from parley.simulator import Simulator
 from tests.conversation import scripted
 from tests.integration.tools.clinic_service import Clinic
-from tests.integration.tools.web import serve
+from tests.processes.http import serve
 from tests.transcripts.recorded import Author
 from tests.transcripts.test_transcripts_with_model import SYSTEM2
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from parley.simulator import Simulator
-from tests.integration.tools.web import Web, serve
+from tests.integration.tools.web import Web
+from tests.processes.http import serve
 from tests.unit.domain.factories import SERVICES, write_domain
 
 ONTOLOGY = """\

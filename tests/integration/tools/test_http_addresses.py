@@ -11,7 +11,8 @@ from orchestrator.adapters.tools.http import HttpTools
 from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.tools.toolbox import ToolData
 from tests.integration.tools.factories import Caller, http_tool, make_domain, schema, tool_call
-from tests.integration.tools.web import Web, serve
+from tests.integration.tools.web import Web
+from tests.processes.http import serve
 
 
 async def test_redirects_within_the_host_are_followed_with_method_and_body(web: Web):

@@ -20,7 +20,8 @@ from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.tools.toolbox import ToolData, ToolError, ToolResult
 from orchestrator.turns.step import UnknownOutcome
 from tests.integration.tools.factories import LOOPBACK, Caller, called, http_tool, refused, schema, tool_call
-from tests.integration.tools.web import UNUSABLE, Web, serve
+from tests.integration.tools.web import UNUSABLE, Web
+from tests.processes.http import serve
 from tests.wording import english
 
 

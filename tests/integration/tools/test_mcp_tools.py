@@ -20,8 +20,8 @@ from orchestrator.turns.step import UnknownOutcome
 from tests.cases import for_each
 from tests.integration.tools.factories import Caller, called, mcp_tool, schema, until
 from tests.integration.tools.mcp_server import make_server
-from tests.integration.tools.web import serve
 from tests.processes.commands import forked_command
+from tests.processes.http import serve
 from tests.wording import english
 
 ADD = schema("left", left="integer", right="integer")

@@ -20,7 +20,7 @@ from orchestrator.types import ToolId
 from parley.main import run
 from parley.openapi_tools import make_tools, read_document
 from tests.integration.tools.factories import tool_call
-from tests.integration.tools.web import serve
+from tests.processes.http import serve
 
 service = FastAPI()
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 import asyncio
 import gzip
 import threading
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Any
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -204,34 +201,3 @@ class Web:
     async def _redirect_round(self, request: Request) -> Response:
         await self._note(request)
         return Response(status_code=302, headers={"Location": "/round"})
-
-
-@contextmanager
-def serve(application: Any, *, port: int = 0) -> Iterator[str]:
-    """Serve in a thread on a free port, and yield the URL."""
-    config = uvicorn.Config(
-        application,
-        host="127.0.0.1",
-        port=port,
-        log_config=None,
-        lifespan="auto",
-        timeout_graceful_shutdown=1,
-    )
-    server = uvicorn.Server(config)
-    started = threading.Event()
-    original = server.startup
-
-    async def startup(*arguments: Any, **named: Any) -> None:
-        await original(*arguments, **named)
-        started.set()
-
-    server.startup = startup  # type: ignore[method-assign]
-    thread = threading.Thread(target=server.run, name="test server", daemon=True)
-    thread.start()
-    assert started.wait(10)
-    try:
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join(10)
-        assert not thread.is_alive()
