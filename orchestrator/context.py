@@ -6,6 +6,7 @@ discarded if the turn fails, and to `TurnLog`, which is kept. RES generates the 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Protocol
 
 from orchestrator.dialogue.ambiguity import Asked
@@ -237,6 +238,11 @@ class TurnContext:
     locale: str | None = None
     action: JsonObject | None = None
     arrived_at: float = 0.0
+
+    @property
+    def today(self) -> str:
+        """Return the user's date with its weekday, for prompts."""
+        return datetime.fromtimestamp(self.local_now, UTC).strftime("%A, %Y-%m-%d")
 
     def tell(self, kind: NoticeKind, /, **values: Json) -> None:
         self.changes.messages.append(Notice(kind, values))

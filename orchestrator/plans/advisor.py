@@ -4,7 +4,6 @@ If the model fails, the turn is marked as degraded, and the planner's rules deci
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from itertools import chain, repeat
 
 from orchestrator.context import TurnContext
@@ -188,7 +187,7 @@ def _frame_question(context: TurnContext) -> dict[str, Json]:
     domain = context.world.domain
     return {
         "assistant": f"{domain.config.persona.name}. {domain.config.description}".strip(),
-        "today": datetime.fromtimestamp(context.local_now, UTC).strftime("%A, %Y-%m-%d"),
+        "today": context.today,
         "flows": [_show_flow(flow) for flow in catalogue(domain.flows).values()],
     }
 

@@ -204,10 +204,9 @@ def _reported_failure(tool: ToolSpec, report: Json) -> ToolFailure:
     category = report.get("category") if is_object(report) else None
     known = isinstance(category, str) and category in set(FailureCategory)
     _log.warning("An MCP tool reported a failure.", tool=tool.tool_id, category=category if known else None)
-    if known:
-        undecided = category in {FailureCategory.TIMEOUT, FailureCategory.SERVER_ERROR}
-        return ToolFailure(str(category), say("tool_failed", tool=tool.name), undecided=undecided)
-    return ToolFailure(FailureCategory.SERVER_ERROR, say("tool_failed", tool=tool.name), undecided=True)
+    reported = FailureCategory(category) if known else FailureCategory.SERVER_ERROR
+    undecided = reported in {FailureCategory.TIMEOUT, FailureCategory.SERVER_ERROR}
+    return ToolFailure(reported, say("tool_failed", tool=tool.name), undecided=undecided)
 
 
 def find_incompatibility(ours: JsonObject, theirs: JsonObject) -> str | None:

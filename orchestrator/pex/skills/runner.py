@@ -4,7 +4,6 @@ The step `invoke` decides how a skill's outcome affects the flow.
 """
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 from orchestrator.dialogue.specification import Family
 from orchestrator.domain.model import Domain, SkillSpec
@@ -275,7 +274,7 @@ class _Loop:
         config = context.world.domain.config
         return {
             "assistant": config.description or config.persona.name,
-            "today": datetime.fromtimestamp(context.local_now, UTC).strftime("%A, %Y-%m-%d"),
+            "today": context.today,
             "task": self.skill.description or flow.spec.description,
             "instructions": self.skill.instructions,
             "criteria": list(self.skill.criteria),

@@ -1,5 +1,6 @@
 """Review the slots (PX-4): fill slots without asking if possible, then ask for the first missing slot."""
 
+from orchestrator.dialogue.base_flow import ValueFinder
 from orchestrator.dialogue.changes.correction import find_too_early
 from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.questions import AskSlot
@@ -19,9 +20,7 @@ async def review(_policy: Choices, run: Execution) -> Ending | None:
     flow = run.flow
     await _recall(run)
     if run.context.recall.recent_turns is not None and flow.needs_to_think():
-        known = frozenset(flow.slots)
-        await flow.fill_slot_values(run.context.recall.recent_turns, None, turn_id=run.context.ids.turn_id)
-        found: JsonObject = {name: slot.value for name, slot in flow.slots.items() if name not in known}
+        found = await _fill(run, recent_turns=run.context.recall.recent_turns)
         if found:
             run.context.tell(NoticeKind.SAID_BEFORE, flow_id=flow.flow_id, slots=found)
     await _look_up(run)
@@ -83,13 +82,20 @@ async def _recall(run: Execution) -> None:
         _assume(run, found)
 
 
+async def _fill(
+    run: Execution, recent_turns: ValueFinder | None = None, memory: ValueFinder | None = None
+) -> JsonObject:
+    """Fill open slots from the finders. Return the new values by slot."""
+    flow, known = run.flow, frozenset(run.flow.slots)
+    await flow.fill_slot_values(recent_turns, memory, turn_id=run.context.ids.turn_id)
+    return {name: slot.value for name, slot in flow.slots.items() if name not in known}
+
+
 async def _look_up(run: Execution) -> None:
     flow, finder = run.flow, run.context.recall.document_finder
     if finder is None or not flow.needs_to_think():
         return
-    known = frozenset(flow.slots)
-    await flow.fill_slot_values(None, finder, turn_id=run.context.ids.turn_id)
-    taken: JsonObject = {name: slot.value for name, slot in flow.slots.items() if name not in known}
+    taken = await _fill(run, memory=finder)
     if not taken:
         return
     passages = [finder.sources[name] for name in taken]
