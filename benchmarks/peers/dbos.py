@@ -22,6 +22,8 @@ from benchmarks.work import FIRST, advance, made_once, read_concurrency, read_mo
 DATABASE_URL = os.environ["DATABASE_URL"]
 QUEUE = "turns"
 SLOTS, WAIT_S = read_concurrency(16), read_model_s()
+CONNECTED_WITHIN_S = 300
+"""Maximum wait for a database connection. With the default, 30 seconds, a turn can fail on a busy machine."""
 
 
 def _by_socket(url: str) -> str:
@@ -35,7 +37,9 @@ def _by_socket(url: str) -> str:
 @made_once
 def _pool() -> psycopg_pool.ConnectionPool[Any]:
     options = {"autocommit": True, "prepare_threshold": 0}
-    return psycopg_pool.ConnectionPool(DATABASE_URL, open=True, max_size=16, kwargs=options)
+    return psycopg_pool.ConnectionPool(
+        DATABASE_URL, open=True, max_size=16, timeout=CONNECTED_WITHIN_S, kwargs=options
+    )
 
 
 @made_once
@@ -94,6 +98,7 @@ def main() -> None:
         system_database_url=_by_socket(DATABASE_URL),
         application_version="bench",
         max_executor_threads=2 * SLOTS,
+        db_engine_kwargs={"pool_timeout": CONNECTED_WITHIN_S},
     )
     DBOS(config=config)
     DBOS.launch()
