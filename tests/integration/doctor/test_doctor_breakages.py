@@ -227,8 +227,8 @@ def test_a_real_worker_is_seen_while_it_lives_and_no_longer(
         breakages.nobody_of("worker")(deployment),
         fleet(deployment.owner_url, deployment.environment["REDIS_URL"], tmp_path) as crew,
     ):
-        (worker,) = crew.start(1)
         assert not seen()
+        (worker,) = crew.start(1)
         wait_until(seen, within_s=10, what="doctor sees the worker")
         assert worker.stop() in {0, -signal.SIGTERM}
         wait_until(lambda: not seen(), within_s=20, what="doctor sees the worker no more")
