@@ -37,16 +37,13 @@ _MIGRATION = "orchestrator.adapters.postgres.migrate"
 IMPORTED = (
     *("celery.apps.worker", "celery.backends.redis", "celery.bin.worker"),
     *("celery.concurrency.thread", "celery.worker.autoscale", "celery.worker.consumer"),
-    *("gateway.app", "kombu.transport.redis", "uvicorn.protocols.http.auto"),
-    "uvicorn.protocols.websockets.auto",
-    *(
-        "orchestrator.agent.build",
-        "orchestrator.bootstrap",
-        "sqlalchemy.dialects.postgresql.psycopg",
-        "workers.app",
-    ),
+    *("kombu.transport.redis", "orchestrator.agent.build", "orchestrator.bootstrap"),
+    *("sqlalchemy.dialects.postgresql.psycopg", "workers.app"),
 )
-"""Modules of all roles except Flower, imported once before the roles are forked."""
+"""Modules of the worker, most of which the other roles need, too. Imported once before the roles are forked.
+
+The gateway and Flower import the rest of theirs while the worker starts.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
