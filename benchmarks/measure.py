@@ -2,6 +2,7 @@
 
 import statistics
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import psutil
@@ -58,6 +59,10 @@ class Phase:
 
 
 def cpu_s(process: psutil.Process) -> float:
-    """Return the CPU seconds of a process and its descendants."""
-    times = [one.cpu_times() for one in (process, *process.children(recursive=True))]
-    return sum(one.user + one.system for one in times)
+    """Return the CPU seconds of a process and its descendants, including those that have exited."""
+    while process.is_running():
+        # If a descendant exits meanwhile, read again: its parent then has its time.
+        with suppress(psutil.NoSuchProcess):
+            tree = (process, *process.children(recursive=True))
+            return sum(sum(one.cpu_times()[:4]) for one in tree)  # with that of exited children
+    raise psutil.NoSuchProcess(process.pid)
