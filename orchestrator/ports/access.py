@@ -16,7 +16,7 @@ While it is empty, row-level security hides the rows of all tenants from the gat
 
 
 class ApiKeys(Protocol):
-    """Checks API keys. Every method can raise Unavailable."""
+    """A checker of API keys. Every method can raise Unavailable."""
 
     async def find(self, text: str) -> ApiKey | None:
         """Return the key with this text, or None if the key is unknown or no longer valid."""
