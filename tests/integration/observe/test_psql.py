@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
+import subprocess
 from typing import Any
 
 import orjson
@@ -17,6 +20,7 @@ from benchmarks.turns import BOOKING
 from orchestrator.dialogue.storage.serialization import diff
 from orchestrator.types import DEFAULT_TENANT, is_object
 from parley.embedded import Stores
+from parley.embedded.postgres import find_binaries
 from tests.json_documents import edited, objects
 from tests.processes.forked import ROOT
 
@@ -30,18 +34,17 @@ async def test_the_documented_statements_show_a_conversation(database_url: str, 
         (session,) = talk.names
         record = await ports.stores.sessions.get(DEFAULT_TENANT, session)
         state = await ports.stores.sessions.state_at(DEFAULT_TENANT, session, record.epoch)
-    with psycopg.connect(database_url) as connection:
-        (block,) = re.findall(r"```sql\n(.*?)```", PAGE.read_text(), re.DOTALL)
-        of_session, of_turns, of_journal = block.strip().splitlines()
-        ((shown,),) = read(connection, of_session, session)
-        turns = read(connection, of_turns, session)
-        journal = [row for turn_id, *_ in turns for row in read(connection, of_journal, turn_id)]
+    (block,) = re.findall(r"```sql\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    of_session, of_turns, of_journal = block.strip().splitlines()
+    ((shown,),) = run_psql(database_url, of_session, session=session)
+    turns = run_psql(database_url, of_turns, session=session)
+    calls = [row for turn_id, *_ in turns for row in run_psql(database_url, of_journal, turn=turn_id)]
 
     assert orjson.loads(shown) == state
     assert [text for _, _, text, _ in turns] == list(BOOKING)
     assert {status for _, status, _, _ in turns} == {"done"}
-    assert all(result["text"] for *_, result in turns)
-    assert {kind for _, kind, _, _ in journal} == {"tool"}
+    assert all(orjson.loads(result)["text"] for *_, result in turns)
+    assert {kind for _, kind, _, _ in calls} == {"tool"}
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -54,8 +57,12 @@ def test_patches_are_applied_as_in_python(data: st.DataObject, before: Any, data
     assert numbers_as_floats(patched) == numbers_as_floats(orjson.dumps(after))
 
 
-def read(connection: psycopg.Connection[Any], query: str, value: str) -> list[tuple[Any, ...]]:
-    return connection.execute(re.sub(r":'\w+'", "%s", query).encode(), (value,)).fetchall()
+def run_psql(database_url: str, statement: str, **variables: str) -> list[list[str]]:
+    """Return the rows that psql prints."""
+    set_up = [f"--set={name}={value}" for name, value in variables.items()]
+    command = [find_binaries(None) / "psql", "--no-psqlrc", "--csv", "--tuples-only", *set_up, database_url]
+    printed = subprocess.run(command, input=statement, capture_output=True, text=True, check=True).stdout
+    return list(csv.reader(io.StringIO(printed)))
 
 
 def numbers_as_floats(document: str | bytes) -> Any:
