@@ -40,7 +40,7 @@ def close_results(app: Celery) -> None:
     """Close the connections of the result backend. kombu keeps broker connections for later clients."""
     if isinstance(app.backend, RedisBackend):
         consumer: Any = app.backend.result_consumer
-        consumer.subscribed_to.clear()  # results that nobody has read are ignored
+        consumer.subscribed_to.clear()  # ignore unread results
         consumer.stop()
         consumer._pubsub = None  # a later result would open a connection to unsubscribe
         app.backend.client.close()

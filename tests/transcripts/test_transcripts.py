@@ -45,7 +45,7 @@ async def test_conversations_go_as_written(path: Path, subtests: pytest.Subtests
 
 
 async def test_the_local_classifier_reads_what_is_refused_beside_an_offer() -> None:
-    """A model reads these messages differently, so `travel.wordings.yaml` only says what must not happen."""
+    """A model reads these messages differently, so `travel.wordings.yaml` only lists what must not happen."""
     conversation = ConversationEntry.model_validate(
         {
             "name": "what is refused beside an offer",

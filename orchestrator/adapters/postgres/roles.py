@@ -79,13 +79,13 @@ _log = get_logger(__name__)
 
 
 @contextmanager
-def _administering(database_url: str, deed: str) -> Generator[psycopg.Connection[Any]]:
-    """Open a transaction. Raises Unavailable, or Refused if the user isn't permitted to do the `deed`."""
+def _administering(database_url: str, action: str) -> Generator[psycopg.Connection[Any]]:
+    """Open a transaction. Raises Unavailable, or Refused if the user isn't permitted to do the `action`."""
     try:
         with reached(), psycopg.connect(database_url, connect_timeout=10) as connection:
             yield connection
     except psycopg.errors.InsufficientPrivilege as error:
-        raise Refused(f"This user can't {deed}: {error.diag.message_primary}.") from error
+        raise Refused(f"This user can't {action}: {error.diag.message_primary}.") from error
 
 
 def make_roles(database_url: str) -> list[str]:

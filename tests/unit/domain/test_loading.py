@@ -20,7 +20,7 @@ from tests.wording import english
 
 
 def booking(folder: Path, files: Mapping[str, str]) -> FlowSpec:
-    """How the example describes a booking, with these files in place of its own."""
+    """Return the example's booking flow, with these files in place of the example's."""
     return load_domain(write_domain(folder, files)).domain.flows[Dact("book_flight")].spec
 
 
