@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.saying import Told
 from orchestrator.types import Dact, Json
 
@@ -196,6 +197,13 @@ class Understanding:
 
     The second request is interpreted after the first request has ended.
     """
+
+    @classmethod
+    def of_task(
+        cls, spec: FlowSpec, source: Source, text: str, slots: Mapping[str, Mention]
+    ) -> Understanding:
+        """Return the interpretation of a message that certainly requests a flow."""
+        return cls(MessageKind.TASK, source, text, spec.intent, (FlowScore(spec.dact, 1.0),), slots)
 
     @property
     def is_click(self) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import groupby
 
-from orchestrator.nlu.text import word_set
+from orchestrator.nlu.text import word_at, word_set
 
 
 class Mood(StrEnum):
@@ -114,7 +114,7 @@ def _scopes(words: Sequence[str], verbs: Collection[str]) -> Iterator[tuple[Mood
 def _forbids(words: Sequence[str], place: int) -> int:
     """Return the number of tokens in a prohibition that starts at `place`, such as “do not”, or 0."""
     word, following = words[place], words[place + 1 : place + 3]
-    before = words[place - 1] if place else ""
+    before = word_at(words, place - 1)
     if word in _NEGATED_VERBS:
         is_offer = before == "why" or (following[:1] == ["you"] and word != "never")
         return 0 if is_offer or not _REMINDING.isdisjoint(following[:1]) else 1
@@ -224,7 +224,7 @@ def _end_of_exclusion(words: Sequence[str], place: int) -> int:
 def _end_of_report(words: Sequence[str], place: int, verbs: Collection[str]) -> int:
     """Return the index of a report's end: the end of its sentence, or a comma before a request."""
     for at in range(place, len(words)):
-        begins = words[at + 1] if at + 1 < len(words) else ""
+        begins = word_at(words, at + 1)
         if words[at] in _SENTENCE_ENDS or (words[at] == "," and (begins in verbs or begins in _BEGINNING)):
             return at
     return len(words)

@@ -104,11 +104,11 @@ class Grounding:
         """Return whether the message has a value that only this slot takes, but not `value`."""
         utterance, kinds = tokenize(clean(self._said[0])), kinds_by_slot(flow.slots)
         named: list[Json] = []
-        for candidate in self._extractor.find(utterance, self._context.today, self._context.separators):
+        for candidate in self._find(utterance):
             takers = find_takers(candidate, flow.slots.values(), kinds)
             reading = candidate.readings.get(value_kind(slot.name))
             if takers == [slot] and reading is not None and not is_negated(utterance, candidate):
-                named += [reading.value, *reading.candidates]
+                named += reading.values
         return bool(named) and not any(same_value(value, one) for one in named)
 
     def read_again(
@@ -122,13 +122,13 @@ class Grounding:
         utterance = tokenize(clean(self._said[0]))
         counted = {one.first: names for one, _, names in self._counted(utterance, flow)}
         fitting: list[Mention] = []
-        for candidate in self._extractor.find(utterance, self._context.today, self._context.separators):
+        for candidate in self._find(utterance):
             listed = {kind: one for kind, one in candidate.readings.items() if kind not in UNLISTED}
             known = replace(candidate, readings=listed)
             is_taken = any(
                 _alike(value, one, kind)
                 for kind, reading in known.readings.items()
-                for one in (reading.value, *reading.candidates)
+                for one in reading.values
                 for value in taken
             )
             if is_taken or is_negated(utterance, known) or is_pronoun(utterance, known):
@@ -146,7 +146,7 @@ class Grounding:
     ) -> Iterator[tuple[Candidate, float, Collection[str]]]:
         """Yield each number in a text: its candidate, its value, and the slots that the words after it indicate."""
         slots = [one for one in flow.slots.values() if _takes_numbers(one)]
-        for candidate in self._extractor.find(utterance, self._context.today, self._context.separators):
+        for candidate in self._find(utterance):
             values = (_number_of(reading.value) for reading in candidate.readings.values())
             number = next((value for value in values if value is not None), None)
             if number is None or is_pronoun(utterance, candidate):
@@ -196,7 +196,7 @@ class Grounding:
 
     def _tells(self, text: str, value: Json, kinds: Collection[str]) -> bool:
         return any(
-            kind in kinds and any(_alike(value, one, kind) for one in (reading.value, *reading.candidates))
+            kind in kinds and any(_alike(value, one, kind) for one in reading.values)
             for kind, reading in self._read(text)
         )
 
@@ -221,10 +221,11 @@ class Grounding:
             yield from values.values()
 
     def _read(self, text: str) -> Iterator[tuple[str, Reading]]:
-        for candidate in self._extractor.find(
-            tokenize(clean(text)), self._context.today, self._context.separators
-        ):
+        for candidate in self._find(tokenize(clean(text))):
             yield from candidate.readings.items()
+
+    def _find(self, utterance: Utterance) -> list[Candidate]:
+        return self._extractor.find(utterance, self._context.today, self._context.separators)
 
 
 def _find_counted(after: Sequence[str], slots: Sequence[SlotSpec]) -> Collection[str]:

@@ -12,7 +12,15 @@ from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.clauses import Mood, find_moods, find_spans
 from orchestrator.nlu.system1.extract.found import DATE, NUMBER, UNLISTED, Candidate, places_of
 from orchestrator.nlu.system1.slot_assignment import is_negated
-from orchestrator.nlu.text import NARROWING, PREPOSITIONS, Utterance, find_phrase, tokenize, word_set
+from orchestrator.nlu.text import (
+    NARROWING,
+    PREPOSITIONS,
+    Utterance,
+    find_phrase,
+    tokenize,
+    word_at,
+    word_set,
+)
 from orchestrator.types import Json, is_list
 
 GENERIC = word_set("to for in at on of with as and or from")
@@ -58,10 +66,7 @@ class Phrase:
         told = [
             one.places
             for one in self.candidates
-            if any(
-                any(value in values for value in (reading.value, *reading.candidates))
-                for reading in one.readings.values()
-            )
+            if any(any(value in values for value in reading.values) for reading in one.readings.values())
             and (mention.value is not None or mention.candidates)
         ]
         texts = [mention.text, *(str(value) for value in values if isinstance(value, str))]
@@ -69,6 +74,9 @@ class Phrase:
             return told
         spans = (find_phrase(self.utterance.words, tokenize(text.replace("_", " ")).words) for text in texts)
         return [*islice(filter(None, spans), 1)]
+
+    def candidate_at(self, first: int) -> Candidate | None:
+        return next((one for one in self.candidates if one.first == first), None)
 
     def find_used(self, slots: Iterable[str]) -> set[int]:
         return {at for name in slots for places in self.places[name] for at in places}
@@ -99,7 +107,7 @@ class Phrase:
         words = self.utterance.words
         if words[place] not in NARROWING:
             return False
-        if words[place] == "about" and words[max(0, place - 1)] in PROPOSING:
+        if words[place] == "about" and word_at(words, place - 1) in PROPOSING:
             return True
         behind = place + 1
         while behind < len(words) and words[behind] in ARTICLES:
@@ -108,7 +116,7 @@ class Phrase:
 
     def is_lost(self, place: range, known: frozenset[str]) -> bool:
         """Return whether so many unknown words surround a name that the name may be an ordinary word."""
-        own = next((one for one in self.candidates if one.first == place.start), None)
+        own = self.candidate_at(place.start)
         if own is None or not own.kind.startswith("entity:"):
             return False
         valued = places_of(self.candidates)
@@ -138,7 +146,7 @@ class Phrase:
         valued = places_of(self._sure)
         known: list[bool] = []
         for at, word in enumerate(words[: min(valued, default=len(words)) - 1]):
-            if word in _NAMING and words[at - 1 if at else 0] not in _BEING:
+            if word in _NAMING and word_at(words, at - 1) not in _BEING:
                 behind = range(at + 1, len(words))
                 last = next((to for to in behind if words[to] in STOP_WORDS or to in valued), len(words))
                 known.append(not set(range(at + 1, last)).issubset(left))
@@ -178,14 +186,14 @@ def is_telling(word: str, known: Collection[str]) -> bool:
 def find_end_of_number(phrase: Phrase, place: range, known: frozenset[str]) -> int:
     """Return the end of a value's span. A number's span includes a counted noun that is not in `known`."""
     words = phrase.utterance.words
-    is_number = any(one.kind == NUMBER and one.first == place.start for one in phrase.candidates)
-    behind = words[place.stop] if place.stop < len(words) else ""
+    own, behind = phrase.candidate_at(place.start), word_at(words, place.stop)
+    is_number = own is not None and own.kind == NUMBER
     return place.stop + 1 if is_number and is_telling(behind, known) else place.stop
 
 
 def find_rival(phrase: Phrase, place: range) -> tuple[int, int] | None:
     """Return the span of a second value for a slot (“business for me, economy for my boss”), or None."""
-    own = next((one for one in phrase.candidates if one.first == place.start), None)
+    own = phrase.candidate_at(place.start)
     if own is None or own.kind in _LOOSE:
         return None
     values = [value for one in phrase.slots.values() for value in (one.value, *one.candidates)]
@@ -197,7 +205,7 @@ def find_rival(phrase: Phrase, place: range) -> tuple[int, int] | None:
             and not _are_apart(phrase.utterance, one, own)
             and any(one.readings[kind].value not in values for kind in shared)
         )
-        is_old = one.first > 0 and one.last <= place.start and words[one.first - 1] == "from"
+        is_old = one.last <= place.start and word_at(words, one.first - 1) == "from"
         if is_other and not is_old and not is_negated(phrase.utterance, one):
             return one.first, one.last
     return None
@@ -205,6 +213,6 @@ def find_rival(phrase: Phrase, place: range) -> tuple[int, int] | None:
 
 def _are_apart(utterance: Utterance, one: Candidate, other: Candidate) -> bool:
     """Return whether a preposition separates two values, as in “to Rome via Munich”."""
-    words = [utterance.words[place.first - 1] if place.first else "" for place in (one, other)]
+    words = [word_at(utterance.words, place.first - 1) for place in (one, other)]
     is_cued = one.kind != DATE and words[0] != words[1] and PREPOSITIONS.issuperset(words)
     return words[0] in NARROWING or is_cued

@@ -12,7 +12,7 @@ from orchestrator.dialogue.records import PRICE_WORDS, Shown
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import RowQuestion
 from orchestrator.memory.tokenizer import STOP_WORDS
-from orchestrator.nlu.text import key_of, tokenize, word_set
+from orchestrator.nlu.text import key_of, tokenize, word_at, word_set
 from orchestrator.types import JsonObject
 
 _ASKS = re.compile(
@@ -149,7 +149,7 @@ def _names_something_else(said: str, known: Collection[str]) -> bool:
         words = tokenize(clause).words
         known_at = [not word.isalnum() or _is_known(word, known) for word in words]
         for place in (at for at, is_known in enumerate(known_at) if not is_known):
-            behind = words[place + 1] if place + 1 < len(words) else ""
+            behind = word_at(words, place + 1)
             names_field = behind.isalnum() and known_at[place + 1] and behind not in _SAYING_LITTLE
             if not names_field or not _AUXILIARIES.isdisjoint(words[:place]):
                 return True  # “user rating” is a rating, and “what does lunch cost” asks about lunch

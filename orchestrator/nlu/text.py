@@ -106,6 +106,11 @@ def find_phrase(words: list[str], phrase: list[str]) -> range:
     return next((range(at, at + count) for at in starts if words[at : at + count] == phrase), range(0))
 
 
+def word_at(words: Sequence[str], place: int) -> str:
+    """Return the word at an index, or an empty string before the first word and after the last word."""
+    return words[place] if 0 <= place < len(words) else ""
+
+
 def is_excepted(words: Sequence[str], place: int, within: int = 2) -> bool:
     """Return whether one of the `within` words before a position excludes it, as in “not the first”."""
     return not _EXCEPTING.isdisjoint(words[max(0, place - within) : place])

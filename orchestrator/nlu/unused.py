@@ -31,9 +31,9 @@ from orchestrator.nlu.system1.extract.extractor import Extractor
 from orchestrator.nlu.system1.extract.found import Candidate, places_of
 from orchestrator.nlu.system1.extract.numbers import ORDINALS
 from orchestrator.nlu.system1.requests import POLITE_WORDS, REPEATING
-from orchestrator.nlu.system1.slot_assignment import read_cues
+from orchestrator.nlu.system1.slot_assignment import read_cues, slot_words
 from orchestrator.nlu.system1.training.examples import kind_texts
-from orchestrator.nlu.text import LONGEST_CHECKED, NARROWING, PREPOSITIONS, tokenize, word_set
+from orchestrator.nlu.text import LONGEST_CHECKED, NARROWING, PREPOSITIONS, tokenize, word_at, word_set
 from orchestrator.saying import quote_all
 from orchestrator.types import Dact
 
@@ -58,9 +58,7 @@ class UnusedWords:
         self._extractor = extractor
         self._cues = read_cues(flows.values())
         self._known: dict[tuple[object, ...], frozenset[str]] = {}
-        self._slot_words = frozenset(
-            word for flow in flows.values() for name in flow.slots for word in name.split("_")
-        ).difference(PREPOSITIONS)
+        self._slot_words = slot_words(flows.values()) - PREPOSITIONS
 
     def judge(self, understood: Understanding, text: str, context: NluContext) -> Understanding:
         """Return the interpretation with its unused words, and without values from partly used phrases.
@@ -190,7 +188,7 @@ class UnusedWords:
         is_open = False  # True after a noun that is only part of the phrase after a preposition
         while at > 0 and at - 1 not in used:
             word = words[at - 1]
-            is_proposal = word == "about" and words[max(0, at - 2)] in PROPOSING
+            is_proposal = word == "about" and word_at(words, at - 2) in PROPOSING
             if is_proposal or (word in _SURE_CUES and word in cues):
                 break
             if word in NARROWING and word not in cues:
@@ -210,7 +208,7 @@ class UnusedWords:
         )
 
     def _is_cued(self, phrase: Phrase, place: range, name: str) -> bool:
-        before = phrase.utterance.words[place.start - 1] if place.start else ""
+        before = word_at(phrase.utterance.words, place.start - 1)
         return before == "to" or before in self._cues.get(name, ())
 
 
@@ -319,4 +317,4 @@ def _words_of_slot(slot: SlotSpec) -> frozenset[str]:
 @cache
 def _words_of_kind(kind: MessageKind) -> frozenset[str]:
     own = {kind.value, "correction", "denial"} if kind in _OF_VALUES else {kind.value}
-    return frozenset[str]().union(*(_words(text) for name, text in kind_texts() if name in own))
+    return frozenset[str]().union(*(_words(text) for name in own for text in kind_texts().get(name, ())))

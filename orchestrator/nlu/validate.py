@@ -30,6 +30,7 @@ from orchestrator.nlu.system1.extract.dates import find_dates
 from orchestrator.nlu.system1.extract.extractor import Extractor, kinds_of, value_kind
 from orchestrator.nlu.system1.extract.found import DATE, reading_of
 from orchestrator.nlu.system1.extract.gazetteer import choose_nearest, entity_kind
+from orchestrator.nlu.system1.slot_assignment import read_as
 from orchestrator.nlu.text import clean, key_of, tokenize
 from orchestrator.types import Dact, Json
 
@@ -251,7 +252,7 @@ class Validation:
             return mention
         reading = reading_of(values) if values else gazetteer.repair(kind, said)
         if reading is not None:
-            return Mention(reading.value, mention.text or said, reading.candidates)
+            return read_as(reading, mention.text or said)
         return as_unknown(said, mention.text or said, slot)
 
 

@@ -6,13 +6,12 @@ A step can refer only to earlier steps, so that plans have no cycles.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from orchestrator.dialogue.specification import Binding, Condition, Family, RecipeStep
+from orchestrator.dialogue.specification import NO_STEPS, Binding, Condition, Family, RecipeStep
 from orchestrator.domain.compile.problems import Place, suggest
 from orchestrator.domain.schema import FlowEntry, StepEntry
 from orchestrator.types import Dact, Json
 
-NO_STEPS = frozenset({Family.PLAN, Family.INTERNAL})
-"""Families of flows that cannot be steps of a plan."""
+_NO_STEPS = NO_STEPS - {Family.CONVERSE}
 _NOT = "not "
 
 
@@ -60,7 +59,7 @@ class RecipeCheck:
         flow = self.flows.get(step.flow or "")
         if flow is None:
             place.add(f"unknown flow {step.flow!r}{suggest(step.flow or '', self.flows)}", "flow")
-        elif (family := self.families.get(flow.intent or "")) in NO_STEPS:
+        elif (family := self.families.get(flow.intent or "")) in _NO_STEPS:
             name = family.value if family is not None else ""
             place.add(f"{step.flow} is a {name} flow, which cannot be a plan step", "flow")
         return flow

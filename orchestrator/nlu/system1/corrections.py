@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from orchestrator.dialogue.specification import Family, FlowSpec
-from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
+from orchestrator.dialogue.understanding import Mention, Source, Understanding
 from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.nlu_context import NluContext, PastFlow
 from orchestrator.nlu.system1.extract.dates import count_from
 from orchestrator.nlu.system1.extract.extractor import fits, kinds_by_slot
 from orchestrator.nlu.system1.extract.found import Candidate
 from orchestrator.nlu.system1.requests import REPEATING
-from orchestrator.nlu.system1.slot_assignment import is_negated
-from orchestrator.nlu.text import PREPOSITIONS, Utterance, word_set
+from orchestrator.nlu.system1.slot_assignment import is_negated, slot_words
+from orchestrator.nlu.text import PREPOSITIONS, Utterance, word_at, word_set
 from orchestrator.types import Json
 
 _BEHIND_REPEATING = STOP_WORDS | word_set("one thing please like again but")
@@ -41,10 +42,9 @@ def find_owners(
 def _is_uncued(utterance: Utterance, candidate: Candidate, flow: FlowSpec) -> bool:
     """Return whether no preposition precedes a value, and the message has no word from a slot name."""
     words = utterance.words
-    before = words[candidate.first - 1] if candidate.first else ""
     around = {*words[: candidate.first], *words[candidate.last :]} - STOP_WORDS
-    names = {word for name in flow.slots for word in name.split("_")}
-    return before not in PREPOSITIONS and around.isdisjoint(names)
+    is_introduced = word_at(words, candidate.first - 1) in PREPOSITIONS
+    return not is_introduced and around.isdisjoint(slot_words((flow,)))
 
 
 def find_rejected(
@@ -85,7 +85,7 @@ def find_repeated(utterance: Utterance, context: NluContext) -> PastFlow | None:
         nouns = {one for word in past.spec.dact.split("_") for one in (word, f"{word}s")}
         is_deed = past.spec.family is not Family.READ
         for place, word in enumerate(words):
-            behind = words[place + 1] if place + 1 < len(words) else ""
+            behind = word_at(words, place + 1)
             follows = not behind.isalnum() or behind in _BEHIND_REPEATING or behind in nouns
             is_named = word != "again" or not nouns.union({"do"}).isdisjoint(words[:place])
             if word in REPEATING and follows and is_named and (word == "same" or (is_deed and behind)):
@@ -108,6 +108,5 @@ def repeat(utterance: Utterance, past: PastFlow, said: Mapping[str, Mention]) ->
         for name, value in past.values.items()
         if name in spec.slots and changed.keys().isdisjoint(spec.slots[name].depends_on)
     }
-    scores, slots = (FlowScore(spec.dact, 1.0),), {**kept, **changed}
-    kind, text = MessageKind.TASK, utterance.text
-    return Understanding(kind, Source.SYSTEM1, text, spec.intent, scores, slots, copied=True)
+    request = Understanding.of_task(spec, Source.SYSTEM1, utterance.text, {**kept, **changed})
+    return replace(request, copied=True)

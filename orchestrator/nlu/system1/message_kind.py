@@ -17,7 +17,7 @@ from orchestrator.nlu.system1.extract.answers import WH_WORDS, read_answer, reje
 from orchestrator.nlu.system1.extract.extractor import CODES, Extractor, kinds_of
 from orchestrator.nlu.system1.extract.found import Candidate, places_of
 from orchestrator.nlu.system1.requests import request_verbs
-from orchestrator.nlu.system1.slot_assignment import is_negated
+from orchestrator.nlu.system1.slot_assignment import is_negated, slot_words
 from orchestrator.nlu.system1.training.examples import kind_texts
 from orchestrator.nlu.text import Utterance, tokenize, word_set
 from orchestrator.types import Dact
@@ -157,7 +157,7 @@ class Decider:
         """Classify a message when no flow is active. Bare values correct the last completed task (RT-12)."""
         if context.completed and kind in _BARE_KINDS:
             is_task = kind is MessageKind.TASK
-            names = frozenset[str]() if is_task else _slot_words(context.completed[0].spec)
+            names = frozenset[str]() if is_task else slot_words((context.completed[0].spec,))
             is_bare = evidence.is_bare(names, 1.0 if is_task else _BARE)
             if is_bare and not (is_task and len(evidence.candidates) > 1):
                 return MessageKind.CORRECTION
@@ -228,7 +228,7 @@ class Decider:
         if not evidence.mentions and evidence.best_score < self.likely and context.question.confirming:
             return MessageKind.UNKNOWN  # only a likely task replaces an offer
         is_own = not evidence.is_elsewhere(active, 0.0)
-        if evidence.mentions and evidence.covered(_CORRECTING | _slot_words(active)) == 1.0:
+        if evidence.mentions and evidence.covered(_CORRECTING | slot_words((active,))) == 1.0:
             return values
         if not is_own or not evidence.mentions:
             return MessageKind.TASK
@@ -267,10 +267,6 @@ class Decider:
         return True
 
 
-def _slot_words(flow: FlowSpec) -> frozenset[str]:
-    return frozenset(word for name in flow.slots for word in name.split("_"))
-
-
 def names_only(words: Sequence[str], kind: str, context: NluContext) -> bool:
     """Return whether all words are typical for `kind` or name a task.
 
@@ -279,7 +275,7 @@ def names_only(words: Sequence[str], kind: str, context: NluContext) -> bool:
     texts = [
         text for flow in context.tasks for text in (flow.spec.dact.replace("_", " "), *flow.spec.examples)
     ]
-    texts += [text for name, text in kind_texts() if name == kind]
+    texts += kind_texts()[kind]
     known = STOP_WORDS.union(*(tokenize(text.lower()).words for text in texts))
     return all(not word.isalpha() or not known.isdisjoint((word, word.removesuffix("s"))) for word in words)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from re import Pattern
 
 from orchestrator.dialogue.specification import Family, FlowSpec
@@ -61,7 +62,7 @@ class System1(Learnt):
         known = {answer.name: answer for answer in answers}
         texts = [text for flow in specs.values() for text in flow.examples]
         texts += [text for answer in known.values() for text in answer.examples]
-        texts += [text for _kind, text in kind_texts()]
+        texts += chain.from_iterable(kind_texts().values())
         extractor = Extractor(specs.values(), entities, lower_words(texts), patterns)
         taught = {name: answer.examples for name, answer in known.items()}  # without the texts of the answers
         version = key_of(specs, entities, taught, patterns)

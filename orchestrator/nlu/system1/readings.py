@@ -10,7 +10,6 @@ from functools import cached_property, partial
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import (
     Digression,
-    FlowScore,
     Mention,
     MessageKind,
     Source,
@@ -137,8 +136,10 @@ def _read_reference(case: Case) -> Reading | None:
     system1, context = case.system1, case.context
     shown, asked = context.shown, context.question.slot
     spec = system1.rows.get(shown.tool_id) if shown is not None else None
-    if case.context.asks_for_text or shown is None or spec is None:
-        if case.context.asks_for_text or not context.question.confirming:
+    if context.asks_for_text:
+        return None
+    if shown is None or spec is None:
+        if not context.question.confirming:
             return None
         return _rule(references.list_others(case.utterance, context, system1.flows, system1.rows))
     current, flows = context.values.get(shown.key), system1.flows.values()
@@ -185,8 +186,7 @@ def _read_undone(case: Case) -> Reading | None:
     ]
     if len(flows) != 1:
         return None
-    kind, scores = MessageKind.TASK, (FlowScore(flows[0].dact, 1.0),)
-    return _rule(Understanding(kind, Source.SYSTEM1, case.utterance.text, flows[0].intent, scores))
+    return _rule(Understanding.of_task(flows[0], Source.SYSTEM1, case.utterance.text, {}))
 
 
 def _read_two_requests(case: Case) -> Reading | None:
@@ -322,6 +322,6 @@ def _digression(understand: Callable[..., Understanding], case: Case) -> Underst
 
 def _target_of(utterance: Utterance, kind: MessageKind) -> str | None:
     """Return the words that name the task to resume or cancel, or None if the message does not name a task."""
-    said = (tokenize(text.lower()).words for name, text in kind_texts() if name == kind)
+    said = (tokenize(text.lower()).words for text in kind_texts()[kind])
     general = STOP_WORDS.union(*said) - {"everything", "all", "both"}
     return " ".join(word for word in utterance.words if word.isalnum() and word not in general) or None

@@ -21,7 +21,7 @@ from orchestrator.nlu.system1.extract.gazetteer import LISTED
 from orchestrator.nlu.system1.extract.numbers import ORDINALS, find_numbers, small_number
 from orchestrator.nlu.system1.extract.times import find_times
 from orchestrator.nlu.system1.requests import request_verbs
-from orchestrator.nlu.text import Utterance, find_phrase, is_excepted, key_of, word_set
+from orchestrator.nlu.text import Utterance, find_phrase, is_excepted, key_of, word_at, word_set
 from orchestrator.saying import Told, say
 from orchestrator.types import Dact, Json, JsonObject, ToolId
 
@@ -72,7 +72,7 @@ class Message:
             (value, set(one.places))
             for one in self.candidates
             for reading in one.readings.values()
-            for value in (reading.value, *reading.candidates)
+            for value in reading.values
         ]
 
     @cached_property
@@ -105,7 +105,7 @@ def find_reference(message: Message) -> Reference | None:
 def _by_place(message: Message) -> Reference | None:
     words, count = message.utterance.words, len(message.shown.rows)
     for place, word in enumerate(words):
-        before, after = words[place - 1] if place else "", words[place + 1] if place + 1 < len(words) else ""
+        before, after = word_at(words, place - 1), word_at(words, place + 1)
         if is_excepted(words, place):
             continue  # "not the first one"
         if word in ORDINALS and after != "of" and (before == "the" or after in _NOUNS or len(words) <= 2):
@@ -227,8 +227,7 @@ def list_others(
         asks_for_all = "all" in utterance.words and not message.nouns.isdisjoint(utterance.words)
         if asks_for_all or asks_for_another(utterance.text) or _by_comparison(message) is not None:
             slots = {name: Mention(context.values[name]) for name in flow.slots if name in context.values}
-            scores = (FlowScore(flow.dact, 1.0),)
-            return Understanding(MessageKind.TASK, Source.SYSTEM1, utterance.text, flow.intent, scores, slots)
+            return Understanding.of_task(flow, Source.SYSTEM1, utterance.text, slots)
     return None
 
 
@@ -261,10 +260,7 @@ def understand_reference(
         target = next(iter((*(dact for dact in named if dact in next_ones), *next_ones)), None)
     if target is None:
         return None
-    spec = flows[target]
-    return Understanding(
-        MessageKind.TASK, Source.SYSTEM1, text, spec.intent, (FlowScore(target, 1.0),), {key: mention}
-    )
+    return Understanding.of_task(flows[target], Source.SYSTEM1, text, {key: mention})
 
 
 def takes(flow: FlowSpec, key: str) -> bool:

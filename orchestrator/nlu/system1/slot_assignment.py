@@ -88,6 +88,11 @@ def read_cues(flows: Iterable[FlowSpec]) -> dict[str, set[str]]:
     return cues
 
 
+def slot_words(flows: Iterable[FlowSpec]) -> frozenset[str]:
+    """Return the words in the names of the flows' slots."""
+    return frozenset(word for flow in flows for name in flow.slots for word in name.split("_"))
+
+
 @dataclass(frozen=True, slots=True)
 class _FlowSlots:
     """The kinds of values that a flow's slots take, and the words that indicate a slot.

@@ -34,8 +34,8 @@ def test_values_do_not_decide() -> None:
 
 
 def test_a_model_of_one_label_or_none_can_be_asked() -> None:
-    assert fit([{"a": 1.0}], ["only"], 1.0).labels == ("only",)
-    assert fit([], [], 1.0).labels == ("",)
+    assert fit([{"a": 1.0}], ["only"]).labels == ("only",)
+    assert fit([], []).labels == ("",)
 
 
 def test_a_domain_without_examples_still_knows_the_kinds() -> None:

@@ -30,7 +30,7 @@ KEY = key_of(ROWS, LABELS)
 
 
 def learn() -> LinearModel:
-    return fit(ROWS, LABELS, 1.0)
+    return fit(ROWS, LABELS)
 
 
 STARTS = """
@@ -75,7 +75,7 @@ def test_what_was_kept_is_what_training_gives_to_the_last_bit() -> None:
 
 def test_a_model_without_rows_is_kept_too() -> None:
     kept = Kept()
-    assert same(*(train_once(kept, KEY, lambda: fit([], [], 1.0)) for _ in range(2)))
+    assert same(*(train_once(kept, KEY, lambda: fit([], [])) for _ in range(2)))
 
 
 FEW = (SEARCH, CHECK)
@@ -139,7 +139,7 @@ def _pickled(content: bytes) -> bytes:
 
 
 def _of_another_key(content: bytes) -> bytes:
-    return pack(fit(ROWS, LABELS, 2.0), "0" * 64)
+    return pack(fit(ROWS, LABELS), "0" * 64)
 
 
 def _not_a_number(content: bytes) -> bytes:

@@ -20,6 +20,11 @@ class Reading(NamedTuple):
     candidates: tuple[Json, ...] = ()
     invalid: Told | None = None
 
+    @property
+    def values(self) -> tuple[Json, ...]:
+        """Return the value and the candidates. The value is None if there are candidates."""
+        return self.value, *self.candidates
+
 
 def reading_of(values: tuple[Json, ...]) -> Reading:
     """Return the reading of a span that has one or more possible values."""

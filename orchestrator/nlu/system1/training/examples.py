@@ -87,24 +87,23 @@ def lower_words(texts: Iterable[str]) -> frozenset[str]:
 
 
 @cache
-def kind_texts() -> tuple[tuple[str, str], ...]:
-    """Return the kind and text of each universal example.
+def kind_texts() -> Mapping[str, tuple[str, ...]]:
+    """Return the texts of the universal examples, by kind.
 
     The file has a section for each kind, and bars or line breaks between texts.
     """
     text = files("orchestrator.nlu.system1.training").joinpath("universal_examples.txt").read_text("utf-8")
     sections = (section.partition("]") for section in text.split("[")[1:])
-    return tuple(
-        (kind, said.strip())
+    return {
+        kind: tuple(said.strip() for said in re.split(r"[|\n]", body) if said.strip())
         for kind, _, body in sections
-        for said in re.split(r"[|\n]", body)
-        if said.strip()
-    )
+    }
 
 
 def kind_examples(values: Sequence[str]) -> Iterator[Example]:
     """Yield the universal examples with `{*}` replaced with typical values from the domain, in turn."""
     turns = cycle(values or ("something",))
-    for kind, text in kind_texts():
-        for _variant in range(2 if "{*}" in text else 1):
-            yield Example(re.sub(r"\{\*\}", lambda _: next(turns), text), f"kind:{kind}")
+    for kind, texts in kind_texts().items():
+        for text in texts:
+            for _variant in range(2 if "{*}" in text else 1):
+                yield Example(re.sub(r"\{\*\}", lambda _: next(turns), text), f"kind:{kind}")

@@ -24,6 +24,7 @@ from orchestrator.nlu.text import clean, tokenize
 
 _TRAINING_DAY = date(2031, 3, 5)
 _FOLDS = 3
+_INVERSE_REGULARIZATION = 10.0
 _SHARPEST = 5.0
 """Upper limit of the calibration factor, because few separable examples would make the model too certain."""
 
@@ -32,13 +33,13 @@ def learn_labels(examples: Iterable[Example], extractor: Extractor) -> LinearMod
     """Train the message classifier from labeled examples. The result is deterministic."""
     labelled = [(tokenize(clean(one.text)), one.label) for one in examples]
     rows = [features_of(delexicalize(said, extractor.find(said, _TRAINING_DAY))) for said, _ in labelled]
-    return fit(rows, [label for _, label in labelled], 10.0)
+    return fit(rows, [label for _, label in labelled])
 
 
-def fit(rows: Sequence[Features], labels: Sequence[str], strength: float) -> LinearModel:
+def fit(rows: Sequence[Features], labels: Sequence[str]) -> LinearModel:
     """Fit a logistic regression. Calibrate its confidence if each label has at least `_FOLDS` examples.
 
-    `strength`: inverse of the regularization strength. Rare labels count as much as frequent labels.
+    Rare labels count as much as frequent labels.
     """
     known = tuple(sorted(set(labels)))
     if len(known) < 2:
@@ -50,7 +51,7 @@ def fit(rows: Sequence[Features], labels: Sequence[str], strength: float) -> Lin
 
     vectorizer: Any = DictVectorizer()
     matrix = vectorizer.fit_transform(rows)
-    estimator: Any = LogisticRegression(C=strength, class_weight="balanced", max_iter=400)
+    estimator: Any = LogisticRegression(C=_INVERSE_REGULARIZATION, class_weight="balanced", max_iter=400)
     sharpness = 1.0
     with threadpool_limits(1):  # small matrices: more threads only wait for each other
         if min(Counter(labels).values()) >= _FOLDS:
