@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     model_validator,
 )
@@ -22,7 +20,7 @@ from pydantic import (
 from orchestrator.dialogue.specification import Kept, Mode, Priority, WhenStale
 from orchestrator.dialogue.understanding import Digression
 from orchestrator.domain.guarding import Language
-from orchestrator.domain.sections import Pattern
+from orchestrator.domain.sections import Pattern, Section
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
 if TYPE_CHECKING:
@@ -41,9 +39,7 @@ def _check_name(value: str) -> str:
 Name = Annotated[str, AfterValidator(_check_name)]
 
 
-class Entry(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
-
+class Entry(Section):
     def fill(self, record: type[Record], **more: Any) -> Record:
         """Create a record from this entry's fields with the same names. `more`: the record's other fields."""
         shared = {one.name for one in fields(record)} & type(self).model_fields.keys()

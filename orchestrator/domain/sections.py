@@ -41,6 +41,6 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Section(BaseModel):
-    """A section of the configuration: frozen, and strict about unknown keys."""
+    """A section of a domain's files: frozen, and strict about unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

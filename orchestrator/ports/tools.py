@@ -13,8 +13,7 @@ class ToolTransport(Protocol):
     async def send(self, tool: ToolSpec, arguments: JsonObject, call: ToolCall) -> Json:
         """Call the tool once. Return its response, which is limited in size but not validated.
 
-        Cancellation stops the call if the transport supports this. Raises ToolFailure, or ConfigurationError
-        if the tool's implementation is not supported.
+        Cancellation stops the call if the transport supports this. Raises ToolFailure.
         """
         ...
 

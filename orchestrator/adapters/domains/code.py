@@ -7,6 +7,7 @@ import hashlib
 import importlib
 import sys
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -32,8 +33,8 @@ def import_services(folder: Path, problems: Problems) -> dict[str, Any]:
 
     Return an empty dict if the file is missing or can't be imported.
     """
-    module = _import(folder, "services", problems)
-    return {} if module is None else {name: value for name, value in vars(module).items() if name[0] != "_"}
+    members = _import(folder, "services", problems)
+    return {name: value for name, value in members.items() if name[0] != "_"}
 
 
 def import_internal_flows(folder: Path, problems: Problems) -> dict[str, Any]:
@@ -41,31 +42,32 @@ def import_internal_flows(folder: Path, problems: Problems) -> dict[str, Any]:
 
     Return an empty dict if the file is missing or can't be imported.
     """
-    module = _import(folder, "internal_flows", problems)
-    if module is None:
-        return {}
-    return {
-        name: value
-        for name, value in vars(module).items()
-        if getattr(value, "__module__", None) == module.__name__
-    }
+    return _defined_in(_import(folder, "internal_flows", problems))
 
 
 def import_policies(folder: Path, problems: Problems) -> tuple[PolicyCode, ...]:
-    files = sorted((folder / "policies").glob("*.py"))
-    for path in files:
-        if path.name not in POLICY_FILES and not path.name.startswith("_"):
+    found: list[PolicyCode] = []
+    for path in sorted((folder / "policies").glob("*.py")):
+        if path.name in POLICY_FILES:
+            defined = _defined_in(_import(folder, f"policies.{path.stem}", problems))
+            found += [
+                PolicyCode(path.name, value)
+                for name, value in defined.items()
+                if isinstance(value, type) and name[0] != "_"
+            ]
+        elif not path.name.startswith("_"):
             place = SourceFile(f"policies/{path.name}")
             problems.add(place, (), f"is not one of the seven policy files: {', '.join(POLICY_FILES)}")
-    found: list[PolicyCode] = []
-    for path in files:
-        module = _import(folder, f"policies.{path.stem}", problems) if path.name in POLICY_FILES else None
-        found += [
-            PolicyCode(path.name, value)
-            for name, value in vars(module or ModuleType("empty")).items()
-            if isinstance(value, type) and module and value.__module__ == module.__name__ and name[0] != "_"
-        ]
     return tuple(found)
+
+
+def _defined_in(members: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the classes and functions that a module defines rather than imports. `members`: its members."""
+    return {
+        name: value
+        for name, value in members.items()
+        if getattr(value, "__module__", None) == members["__name__"]
+    }
 
 
 def forget(folder: Path) -> None:
@@ -85,23 +87,24 @@ def _package(folder: Path) -> str:
     return f"parley_domain_{digest}"
 
 
-def _import(folder: Path, name: str, problems: Problems) -> ModuleType | None:
+def _import(folder: Path, name: str, problems: Problems) -> Mapping[str, Any]:
+    """Return a module's members by name, or an empty dict if the file is missing or can't be imported."""
     file = f"{name.replace('.', '/')}.py"
     path = folder / file
     if not path.exists():
-        return None
+        return {}
     package = _package(folder)
     if package not in sys.modules and not package.startswith(f"{SHIPPED}."):
         holder = ModuleType(package)
         holder.__path__ = [str(folder)]
         sys.modules[package] = holder
     try:
-        return importlib.import_module(f"{package}.{name}")
+        return vars(importlib.import_module(f"{package}.{name}"))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a domain's code can raise anything
         line = _line_in(error, path)
         place = SourceFile(file, lines={("import",): line} if line else {})
         problems.add(place, ("import",), explain_missing(error) or f"{type(error).__name__}: {error}")
-        return None
+        return {}
 
 
 def _line_in(error: BaseException, path: Path) -> int | None:

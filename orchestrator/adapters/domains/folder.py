@@ -101,16 +101,14 @@ def _load(name_or_path: str | Path, problems: Problems) -> LoadedDomain | None:
     if folder is None:
         return None
     forget(folder)
-    compiled = compile_domain(_gather(folder, problems), problems)
-    domain = compiled.domain
+    sources = _gather(folder, problems)
+    domain, policies = compile_domain(sources, problems)
     targets = {tool.target for tool in domain.tools.values() if tool.implementation is Implementation.SERVICE}
     names = {target.partition(".")[0] for target in targets}
-    services = import_services(folder, Problems())
+    services = {name: sources.services[name] for name in names if name in sources.services}
     if not problems.found:
         _check_python_sandbox(domain, problems)
-    return LoadedDomain(
-        domain, {name: services[name] for name in names if name in services}, compiled.policies
-    )
+    return LoadedDomain(domain, services, policies)
 
 
 def _check_python_sandbox(domain: Domain, problems: Problems) -> None:

@@ -33,13 +33,7 @@ Workers switch to this role for each transaction of a session flow.
 SESSION_FLOWS_CONNECTIONS: Final = 4
 """Maximum number of connections per worker for the session-flow role."""
 
-_SCHEMA_RIGHTS: tuple[tuple[str, LiteralString], ...] = (
-    (OWNER, "USAGE, CREATE"),
-    (RUNTIME, "USAGE"),
-    (GATEWAY, "USAGE"),
-    (READER, "USAGE"),
-    (SESSION_FLOWS, "USAGE"),
-)
+_ROLES: Final = (OWNER, RUNTIME, GATEWAY, READER, SESSION_FLOWS)
 READER_CONNECTIONS: Final = 4
 """Maximum number of connections for a reader's login."""
 READER_TEMPORARY_FILES: Final = "1GB"
@@ -96,17 +90,13 @@ def make_roles(database_url: str) -> list[str]:
     """
     with _administering(database_url, "create roles") as connection:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-        made = [name for name, _ in _SCHEMA_RIGHTS if _make_role(connection, name)]
-        for name, rights in _SCHEMA_RIGHTS:
-            schema = sql.Identifier(_schema(connection))
-            grant = sql.SQL("GRANT {} ON SCHEMA {} TO {}")
-            connection.execute(grant.format(sql.SQL(rights), schema, sql.Identifier(name)))
-        connection.execute(
-            sql.SQL("GRANT {} TO {}").format(sql.Identifier(SESSION_FLOWS), sql.Identifier(RUNTIME))
-        )
+        made = [name for name in _ROLES if _make_role(connection, name)]
+        schema, every_role = _schema(connection), sql.SQL(", ").join(map(sql.Identifier, _ROLES))
+        _run(connection, "GRANT USAGE ON SCHEMA {} TO {}", schema, every_role)
+        _run(connection, "GRANT CREATE ON SCHEMA {} TO {}", schema, OWNER)
+        _run(connection, "GRANT {} TO {}", SESSION_FLOWS, RUNTIME)
         # Every process checks that the schema matches its release.
-        readers = sql.SQL(", ").join(sql.Identifier(name) for name, _ in _SCHEMA_RIGHTS)
-        connection.execute(sql.SQL("GRANT SELECT ON alembic_version TO {}").format(readers))
+        _run(connection, "GRANT SELECT ON alembic_version TO {}", every_role)
         connection.execute("SELECT parley_guard_all()")
         _withhold_server_wide_functions(connection)
         return made
@@ -123,16 +113,14 @@ def may_run_session_flows(connection: psycopg.Connection[Any]) -> bool:
 
 def make_session_flows_role(connection: psycopg.Connection[Any]) -> None:
     """Create the session-flow role and let this user switch to it, or log a warning if not permitted."""
-    role = sql.Identifier(SESSION_FLOWS)
     try:
         for _ in range(_ATTEMPTS):
             if may_run_session_flows(connection):
                 return
             with suppress(*_TRY_AGAIN), connection.transaction():
                 _make_role(connection, SESSION_FLOWS)
-                schema = sql.Identifier(_schema(connection))
-                connection.execute(sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(schema, role))
-                connection.execute(sql.SQL("GRANT {} TO CURRENT_USER").format(role))
+                _run(connection, "GRANT USAGE ON SCHEMA {} TO {}", _schema(connection), SESSION_FLOWS)
+                _run(connection, "GRANT {} TO CURRENT_USER", SESSION_FLOWS)
                 connection.execute("SELECT parley_guard_all()")
     except psycopg.errors.InsufficientPrivilege as error:
         _log.warning(NO_ROLE, error=error)
@@ -168,11 +156,9 @@ def tie_reader(database_url: str, role: str, tenant_id: TenantId) -> None:
     with _administering(database_url, "change the role") as connection:
         if not _exists(connection, role):
             raise NotFound("database role", role)
-        name = sql.Identifier(role)
-        connection.execute(sql.SQL("GRANT {} TO {}").format(sql.Identifier(READER), name))
-        limit = sql.SQL("ALTER ROLE {} CONNECTION LIMIT {}")
-        connection.execute(limit.format(name, sql.Literal(READER_CONNECTIONS)))
-        _limit_temporary_files(connection, name)
+        _run(connection, "GRANT {} TO {}", READER, role)
+        _run(connection, "ALTER ROLE {} CONNECTION LIMIT {}", role, sql.Literal(READER_CONNECTIONS))
+        _limit_temporary_files(connection, role)
         connection.execute(
             "INSERT INTO tenant_readers (role, tenant_id) VALUES (%s, %s)"
             " ON CONFLICT (role) DO UPDATE SET tenant_id = excluded.tenant_id",
@@ -192,13 +178,10 @@ def _withhold_server_wide_functions(connection: psycopg.Connection[Any]) -> None
     )
     for function, locks, is_open in connection.execute(_SERVER_WIDE, {"reader": READER}).fetchall():
         if is_open:
-            connection.execute(sql.SQL("REVOKE EXECUTE ON FUNCTION {} FROM PUBLIC").format(sql.SQL(function)))
+            _run(connection, "REVOKE EXECUTE ON FUNCTION {} FROM PUBLIC", sql.SQL(function))
             if locks:
-                connection.execute(
-                    sql.SQL("GRANT EXECUTE ON FUNCTION {} TO {}").format(sql.SQL(function), roles)
-                )
-    database = sql.Identifier(connection.info.dbname)
-    connection.execute(sql.SQL("REVOKE TEMPORARY ON DATABASE {} FROM PUBLIC").format(database))
+                _run(connection, "GRANT EXECUTE ON FUNCTION {} TO {}", sql.SQL(function), roles)
+    _run(connection, "REVOKE TEMPORARY ON DATABASE {} FROM PUBLIC", connection.info.dbname)
     left = [row[0] for row in connection.execute(_SERVER_WIDE, {"reader": READER}) if row[2]]
     if left:
         _log.warning(
@@ -208,12 +191,12 @@ def _withhold_server_wide_functions(connection: psycopg.Connection[Any]) -> None
         )
 
 
-def _limit_temporary_files(connection: psycopg.Connection[Any], role: sql.Identifier) -> None:
+def _limit_temporary_files(connection: psycopg.Connection[Any], role: str) -> None:
     """Limit the temporary disk space for a reader's queries, or log a warning if not permitted."""
-    limit = sql.SQL("ALTER ROLE {} SET temp_file_limit TO {}")
+    limit = sql.Literal(READER_TEMPORARY_FILES)
     try:
         with connection.transaction():
-            connection.execute(limit.format(role, sql.Literal(READER_TEMPORARY_FILES)))
+            _run(connection, "ALTER ROLE {} SET temp_file_limit TO {}", role, limit)
     except psycopg.errors.InsufficientPrivilege as error:
         _log.warning("Could not limit disk space for a reader's queries.", error=error)
 
@@ -221,7 +204,7 @@ def _limit_temporary_files(connection: psycopg.Connection[Any], role: sql.Identi
 def _make_role(connection: psycopg.Connection[Any], name: str) -> bool:
     if _exists(connection, name):
         return False
-    connection.execute(sql.SQL("CREATE ROLE {} NOLOGIN").format(sql.Identifier(name)))
+    _run(connection, "CREATE ROLE {} NOLOGIN", name)
     return True
 
 
@@ -232,12 +215,16 @@ def _set_login(connection: psycopg.Connection[Any], user: str, password: str, ro
     """
     digest = connection.pgconn.encrypt_password(password.encode(), user.encode(), b"scram-sha-256").decode()
     verb = sql.SQL("ALTER" if _exists(connection, user) else "CREATE")
-    statement = sql.SQL("{} ROLE {} LOGIN PASSWORD {}")
-    connection.execute(statement.format(verb, sql.Identifier(user), sql.Literal(digest)))
-    connection.execute(sql.SQL("GRANT {} TO {}").format(sql.Identifier(role), sql.Identifier(user)))
+    _run(connection, "{} ROLE {} LOGIN PASSWORD {}", verb, user, sql.Literal(digest))
+    _run(connection, "GRANT {} TO {}", role, user)
     for name, value in LIMITS.items():
-        limit = sql.SQL("ALTER ROLE {} SET {} TO {}")
-        connection.execute(limit.format(sql.Identifier(user), sql.Identifier(name), sql.Literal(value)))
+        _run(connection, "ALTER ROLE {} SET {} TO {}", user, name, sql.Literal(value))
+
+
+def _run(connection: psycopg.Connection[Any], statement: LiteralString, *parts: str | sql.Composable) -> None:
+    """Run a statement whose braces are replaced by `parts`. A string is an identifier."""
+    named = [sql.Identifier(part) if isinstance(part, str) else part for part in parts]
+    connection.execute(sql.SQL(statement).format(*named))
 
 
 def _passes_by(connection: psycopg.Connection[Any], user: str) -> bool:

@@ -58,7 +58,7 @@ class RedisEvents:
         self._streaming: dict[SessionId, TurnId | None] = {}
         self._stream_text = redis.register_script(read_script("stream_text"))
         self._end_text = redis.register_script(read_script("end_text"))
-        self._messages = Gathered[tuple[str, bytes], list[Any]](self._send)
+        self._messages = Gathered[tuple[str, bytes], None](self._send)
         self._pubsub: Any = None
         self._reader: asyncio.Task[None] | None = None
         self._writing = set[asyncio.Task[None]]()
@@ -94,11 +94,11 @@ class RedisEvents:
         else:
             await self._messages.add((channel, message))
 
-    async def _send(self, messages: list[tuple[str, bytes]]) -> list[Any]:
+    async def _send(self, messages: list[tuple[str, bytes]]) -> None:
         pipeline = self._redis.pipeline(transaction=False)
         for channel, message in messages:
             pipeline.publish(channel, message)
-        return await pipeline.execute()
+        await pipeline.execute()
 
     async def _read_streamed(self, session_id: SessionId) -> Streamed | None:
         """Return the running turn's streamed text, or None if Redis has no text or is unavailable."""

@@ -32,7 +32,7 @@ class RedisRequestLimits:
         for limit in limits:
             each_us = _MINUTE_US // limit.per_minute
             arguments += [each_us, each_us * limit.burst]
-        with translated("Redis is not responding; try again later."):
+        with translated():
             wait_ms = await self._take(keys=keys, args=arguments)
         return wait_ms / 1000
 
@@ -81,7 +81,7 @@ class RedisRateLimits:
         self._take_call = redis.register_script(read_script("take_call"))
 
     async def take(self, key: str, *, per_minute: int) -> float:
-        with translated("Redis is not responding; try again later."):
+        with translated():
             wait_ms = await self._take_call(keys=[CALLS + key], args=[new_id("call"), per_minute, WINDOW_MS])
         return wait_ms / 1000
 
@@ -91,11 +91,11 @@ class RedisToolCache:
         self._redis: Any = redis
 
     async def get(self, key: str) -> bytes | None:
-        with translated("Redis is not responding; try again later."):
+        with translated():
             return await self._redis.get(ANSWERS + key)
 
     async def put(self, key: str, value: bytes, *, ttl_ms: int) -> None:
-        with translated("Redis is not responding; try again later."):
+        with translated():
             await self._redis.set(ANSWERS + key, value, px=ttl_ms)
 
 
@@ -113,7 +113,7 @@ class RedisSpending:
 
     async def add(self, key: str, amount: Spent, *, keep_s: int) -> Spent:
         name = PREFIX + key
-        with translated("Redis is not responding; try again later."):
+        with translated():
             async with self._redis.pipeline(transaction=True) as pipeline:
                 pipeline.hincrby(name, "tokens", amount.tokens)
                 pipeline.hincrby(name, "cost_micros", amount.cost_micros)

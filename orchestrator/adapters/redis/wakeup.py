@@ -81,7 +81,7 @@ class RedisWakeup:
         """
         try:
             return await self._take(limit, timeout_s)
-        except (TimeoutError, RedisError, OSError) as error:
+        except (RedisError, OSError) as error:
             self._attended_at = 0.0
             raise Unavailable(f"Redis is not responding: {error}") from error
 

@@ -69,7 +69,7 @@ class WorkerRegistry:
 
     async def off(self) -> list[str]:
         """Return the problems that disable background flows or jobs in any process. Raises Unavailable."""
-        with translated("Redis is not responding; try again later."):
+        with translated():
             members = await self._redis.zrange(PROCESSES, 0, -1)
         return sorted({problem for member in members for problem in read_process(member).off})
 

@@ -4,11 +4,8 @@ This module imports only the standard library, because sandbox processes start w
 """
 
 import ctypes
-import json
 import os
 import resource
-import sys
-from collections.abc import Callable
 from typing import Any
 
 NOBODY = 65534
@@ -120,16 +117,6 @@ def filter_system_calls(libc: Any) -> bool:
     return libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(program), 0, 0) == 0
 
 
-def send(text: str) -> None:
-    data = text.encode()
-    while data:
-        data = data[os.write(1, data) :]
-
-
-def stopped(category: str, message: str) -> str:
-    return json.dumps({"stopped": category, "message": message})
-
-
 def isolate(request: dict[str, Any]) -> bool:
     """Drop the process's rights. The order of the steps matters.
 
@@ -144,12 +131,3 @@ def isolate(request: dict[str, Any]) -> bool:
     libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     set_limits(request["limits"])
     return filter_system_calls(libc) or network
-
-
-def serve(attempt: Callable[[dict[str, Any]], str]) -> None:
-    """Answer the request on standard input by calling `attempt`, then exit without running cleanup code."""
-    try:
-        send(attempt(json.loads(sys.stdin.buffer.read())))
-    except MemoryError:
-        os._exit(OUT_OF_MEMORY)
-    os._exit(0)

@@ -7,6 +7,7 @@ files, the network or other tables.
 
 import json
 import math
+import os
 import sys
 from collections.abc import Iterable
 from datetime import date, datetime, time, timedelta
@@ -18,7 +19,7 @@ import _duckdb as duckdb  # only the engine, because loading the `duckdb` wrappe
 
 sys.path.insert(0, str(Path(__file__).parent))  # the process starts as a file, outside the package
 
-from isolation import isolate, serve, stopped
+from isolation import OUT_OF_MEMORY, isolate
 
 SETTINGS: dict[str, Any] = {
     "threads": 1,
@@ -114,9 +115,24 @@ def attempt(request: dict[str, Any]) -> str:
         return stopped("error", first_line(error))
 
 
+def stopped(category: str, message: str) -> str:
+    return json.dumps({"stopped": category, "message": message})
+
+
 def first_line(error: Exception) -> str:
     return str(error).partition("\n")[0][:500]
 
 
+def main() -> None:
+    """Answer the request on standard input, then exit without running cleanup code."""
+    try:
+        answer = attempt(json.loads(sys.stdin.buffer.read())).encode()
+        while answer:
+            answer = answer[os.write(1, answer) :]
+    except MemoryError:
+        os._exit(OUT_OF_MEMORY)
+    os._exit(0)
+
+
 if __name__ == "__main__":
-    serve(attempt)
+    main()

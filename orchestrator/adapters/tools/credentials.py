@@ -1,6 +1,7 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from urllib.parse import quote
 
@@ -8,12 +9,12 @@ import httpx2
 import orjson
 
 from orchestrator.adapters.tools.guarded import AnswerTooLong
+from orchestrator.adapters.tools.http_request import read_secret
 from orchestrator.domain.configuration import Credential
 from orchestrator.domain.model import ToolSpec
 from orchestrator.domain.placeholders import credential_placeholders, fill_placeholders
 from orchestrator.domain.services import ToolCall
 from orchestrator.errors import FailureCategory, ToolFailure
-from orchestrator.redaction import learn_secrets
 from orchestrator.saying import say
 from orchestrator.telemetry import get_logger
 from orchestrator.types import TenantId, UserId, is_object
@@ -85,10 +86,10 @@ class UserCredentials:
     async def _fetch(self, tool: ToolSpec, key: _Key) -> _Kept:
         tenant_id, user_id, name = key
         source, own = self._sources[name], {"tenant_id": tenant_id, "user_id": user_id}
-        url = fill_placeholders(source.url, lambda one: quote(own[one], safe=""), self._variable)
+        read = partial(read_secret, tool=tool, environment=self._environment)
+        url = fill_placeholders(source.url, lambda one: quote(own[one], safe=""), read)
         headers = {
-            header: fill_placeholders(text, own.__getitem__, self._variable)
-            for header, text in source.headers.items()
+            header: fill_placeholders(text, own.__getitem__, read) for header, text in source.headers.items()
         }
         try:
             response = await self._client.get(url, headers={"Accept-Encoding": "identity", **headers})
@@ -106,12 +107,7 @@ class UserCredentials:
         except orjson.JSONDecodeError:
             body = None
         value = (body.get(source.field) or None) if is_object(body) else None
-        if (
-            not is_object(body)
-            or not isinstance(value, str)
-            or not value.isascii()
-            or not value.isprintable()
-        ):
+        if not (isinstance(value, str) and value.isascii() and value.isprintable()) or not is_object(body):
             _log.error(
                 "A credential source returned an unusable response.",
                 credential=name,
@@ -121,14 +117,6 @@ class UserCredentials:
         lasts_s = body.get("expires_in")
         kept_s = min(KEPT_S, lasts_s / 2) if isinstance(lasts_s, int | float) else KEPT_S
         return _Kept(value, self._clock() + kept_s)
-
-    def _variable(self, name: str) -> str:
-        value = self._environment.get(name)
-        if value is None:
-            _log.error("A credential source's environment variable is missing.", variable=name)
-            raise ToolFailure(FailureCategory.AUTH_ERROR, say("not_set_up"))
-        learn_secrets([value])
-        return value
 
 
 def _unreachable(tool: ToolSpec) -> ToolFailure:

@@ -138,9 +138,7 @@ def _read(tool: ToolSpec, arguments: JsonObject, status: int, headers: httpx2.He
     is_partial = status == HTTPStatus.MULTI_STATUS and not tool.idempotent
     if not 200 <= status < 300 or is_partial:
         _log.warning("A tool's endpoint rejected a call.", tool=tool.tool_id, status=status)
-        undecided = not is_surely_not_done(status)
-        failure = _failure(tool, _categorize(status), undecided=undecided, headers=headers)
-        raise _in_words_of_author(failure, tool, status, arguments) from None
+        raise _rejection(tool, arguments, status, headers)
     if status == HTTPStatus.ACCEPTED and tool.later is not None:
         return Accepted()
     if not body.strip():
@@ -161,28 +159,22 @@ def _categorize(status: int) -> FailureCategory:
     return FailureCategory.VALIDATION_ERROR if 400 <= status < 500 else FailureCategory.SERVER_ERROR
 
 
-def _failure(
-    tool: ToolSpec, category: FailureCategory, *, undecided: bool, headers: httpx2.Headers | None = None
-) -> ToolFailure:
-    asked_for_s = None if headers is None else _retry_after_s(headers.get("retry-after"))
-    if category is FailureCategory.RATE_LIMIT:
-        message = say("tool_rate_limit", tool=tool.name, seconds=round(asked_for_s or 0))
+def _rejection(tool: ToolSpec, arguments: JsonObject, status: int, headers: httpx2.Headers) -> ToolFailure:
+    """Return the failure for a status, with the manifest's message, if any, unless the outcome is unknown."""
+    category, undecided = _categorize(status), not is_surely_not_done(status)
+    wait_s = _retry_after_s(headers.get("retry-after"))
+    sentence: str | None = tool.options["errors"].get(str(status))
+    if sentence is not None and not undecided:
+        message = fill_placeholders(sentence, lambda name: write_value(arguments.get(name, "")), lambda _: "")
+    elif category is FailureCategory.RATE_LIMIT:
+        message = say("tool_rate_limit", tool=tool.name, seconds=round(wait_s or 0))
     else:
         message = say(_SAYINGS[category], tool=tool.name)
-    return ToolFailure(category, message, undecided=undecided, retry_after_s=asked_for_s)
+    return ToolFailure(category, message, undecided=undecided, retry_after_s=wait_s)
 
 
-def _in_words_of_author(
-    failure: ToolFailure, tool: ToolSpec, status: int, arguments: JsonObject
-) -> ToolFailure:
-    """Return the failure with the manifest's message for this status, if any, unless the outcome is unknown."""
-    sentence: str | None = tool.options["errors"].get(str(status))
-    if sentence is None or failure.undecided:
-        return failure
-    message = fill_placeholders(sentence, lambda name: write_value(arguments.get(name, "")), lambda _: "")
-    return ToolFailure(
-        failure.category, message, undecided=failure.undecided, retry_after_s=failure.retry_after_s
-    )
+def _failure(tool: ToolSpec, category: FailureCategory, *, undecided: bool) -> ToolFailure:
+    return ToolFailure(category, say(_SAYINGS[category], tool=tool.name), undecided=undecided)
 
 
 def _unusable(tool: ToolSpec) -> ToolFailure:

@@ -117,6 +117,16 @@ def write_value(value: Json) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
+def read_secret(name: str, tool: ToolSpec, environment: Mapping[str, str]) -> str:
+    """Return an environment variable, and hide its value in logs. Raises ToolFailure if it is missing."""
+    value = environment.get(name)
+    if value is None:
+        _log.error("A tool's environment variable is missing.", tool=tool.tool_id, variable=name)
+        raise ToolFailure(FailureCategory.AUTH_ERROR, say("tool_not_set_up", tool=tool.name))
+    learn_secrets([value])
+    return value
+
+
 class _Filler:
     def __init__(
         self,
@@ -184,13 +194,7 @@ class _Filler:
         return quote(text, safe="")
 
     def _variable(self, name: str) -> str:
-        value = self._environment.get(name)
-        if value is None:
-            _log.error("A tool's environment variable is missing.", tool=self._tool.tool_id, variable=name)
-            message = say("tool_not_set_up", tool=self._tool.name)
-            raise ToolFailure(FailureCategory.AUTH_ERROR, message)
-        learn_secrets([value])
-        return value
+        return read_secret(name, self._tool, self._environment)
 
     def _refuse(self) -> ToolFailure:
         message = say("tool_bad_values", tool=self._tool.name)

@@ -60,16 +60,11 @@ class DomainSources:
     lexicons: tuple[SourceFile, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """A compiled domain, with the domain's own policy classes by flow name."""
+def compile_domain(sources: DomainSources, problems: Problems) -> tuple[Domain, dict[Dact, type]]:
+    """Check and assemble a domain. Return the domain, and its own policy classes by flow name.
 
-    domain: Domain
-    policies: Mapping[Dact, type]
-
-
-def compile_domain(sources: DomainSources, problems: Problems) -> Compiled:
-    """Check and assemble a domain. The result is usable only if `problems` stays empty."""
+    The result is usable only if `problems` stays empty.
+    """
     config = read_config(sources.defaults, sources.config, problems)
     manifest, place = Place(problems, sources.tools), Place(problems, sources.ontology)
     tools = compile_tools(manifest, sources.services, config.resilience)
@@ -105,7 +100,7 @@ def compile_domain(sources: DomainSources, problems: Problems) -> Compiled:
         slot_patterns=types.patterns,
         lexicons=_read_lexicons(sources.lexicons, problems),
     )
-    return Compiled(domain, policies)
+    return domain, policies
 
 
 def _read_lexicons(files: Iterable[SourceFile], problems: Problems) -> dict[str, tuple[LexiconFile, ...]]:

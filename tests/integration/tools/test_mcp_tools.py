@@ -12,7 +12,8 @@ from typing import Any
 import psutil
 import pytest
 
-from orchestrator.domain.model import ToolSpec
+from orchestrator.adapters.tools.mcp import McpTools
+from orchestrator.domain.model import Implementation, ToolSpec
 from orchestrator.errors import FailureCategory
 from orchestrator.saying import say
 from orchestrator.tools.toolbox import ToolData, ToolError
@@ -245,8 +246,9 @@ def _pid(result: object) -> int:
 
 
 def _session_of(caller: Caller) -> object:
-    assert caller.transports._mcp is not None
-    (server,) = caller.transports._mcp._servers.values()
+    mcp = caller.transports._carriers[Implementation.MCP]
+    assert isinstance(mcp, McpTools)
+    (server,) = mcp._servers.values()
     return server._session
 
 
