@@ -113,7 +113,7 @@ class Speech:
             case ChangeWhat():
                 values["options"] = []  # the suggested replies list them
             case Unclear():
-                values |= {"doing": self.doing, "told": self._is_explained()}
+                values |= {"doing": self.doing, "told": self.is_explained}
             case LeftOpen():
                 values["question"] = about.text
             case SettleDone():
@@ -134,7 +134,8 @@ class Speech:
         """Return the flow's activity, such as “booking a flight”, or an empty string if there is no flow."""
         return name_doing(self.flow) if self.flow is not None else ""
 
-    def _is_explained(self) -> bool:
+    @property
+    def is_explained(self) -> bool:
         """Return whether the reply already explains why the message was not understood."""
         said = {part.kind for part in self.context.changes.messages if isinstance(part, Notice)}
         return not said.isdisjoint(_REGRETS)
@@ -232,7 +233,8 @@ async def clarify(response: Response) -> None:
     # If the user did something else in the meantime, add the options without an apology.
     pressing = question.escalate and not context.changes.asks_again and not context.changes.completed
     if pressing:
-        if not _REGRETS.intersection(answer.templates):  # one apology is enough
+        # One apology is enough, and `Unclear` asks with an apology.
+        if not speech.is_explained and not isinstance(question.about, Unclear):
             answer.add(templates.render(NoticeKind.ESCALATED.value, doing=speech.doing))
         context.log.flags["escalated"] = True
     answer.add(text)
