@@ -7,6 +7,7 @@ process.
 from __future__ import annotations
 
 import gc
+import sys
 
 # With the default thresholds, garbage collection takes a sixth of the startup time.
 gc.set_threshold(50_000)
@@ -17,6 +18,9 @@ from typing import Any, Final  # noqa: E402
 import click  # noqa: E402
 from celery.app.utils import find_app  # noqa: E402
 from celery.bin.base import CLIContext  # noqa: E402
+
+from orchestrator.errors import ConfigurationError  # noqa: E402
+from orchestrator.redaction import hide_secrets  # noqa: E402
 
 COMMANDS: Final = {"worker": "celery.bin.worker", "beat": "celery.bin.beat", "flower": "flower.command"}
 """The modules of the commands."""
@@ -35,7 +39,12 @@ class LazyCommands(click.Group):
 @click.option("-A", "--app", "name", required=True)
 @click.pass_context
 def main(context: click.Context, name: str) -> None:
-    app = find_app(name)
+    try:
+        app = find_app(name)
+    except ConfigurationError as error:
+        message = hide_secrets("; ".join(str(error).splitlines()))
+        print(f"parley {context.invoked_subcommand}: {message}", file=sys.stderr)  # noqa: T201
+        context.exit(2)
     context.obj = CLIContext(app=app, no_color=None, workdir=None)
     assert context.invoked_subcommand is not None
     command = main.get_command(context, context.invoked_subcommand)
