@@ -1,5 +1,6 @@
-"""ID and JSON types that all layers share, and functions for JSON values."""
+"""ID and JSON types that all layers share, and functions for JSON values and URL-safe text."""
 
+import base64
 import re
 from collections.abc import Collection
 from hashlib import blake2b
@@ -83,3 +84,13 @@ def copy_json(value: Json) -> Json:
 def same_value(left: Json, right: Json) -> bool:
     """Return whether two JSON values are equal. 1 equals 1.0, but not true."""
     return left == right and isinstance(left, bool) == isinstance(right, bool)
+
+
+def encode_base64url(data: bytes) -> str:
+    """Return URL-safe base64 without padding."""
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def decode_base64url(text: str) -> bytes:
+    """Decode URL-safe base64 without padding. Raises ValueError if the text is malformed."""
+    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)

@@ -6,7 +6,6 @@ is due when the call must be polled or expires, or when its result arrives.
 
 from __future__ import annotations
 
-import base64
 import hmac
 import secrets
 from collections.abc import Collection
@@ -20,7 +19,7 @@ from pydantic import AwareDatetime, Field
 from orchestrator.errors import InboxFull, Refused
 from orchestrator.turns.submission import AnyJson, IdempotencyKey, Identifier, RequestBody
 from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnKind
-from orchestrator.types import JsonObject, SessionId, TenantId, TurnId, as_json, new_id
+from orchestrator.types import JsonObject, SessionId, TenantId, TurnId, as_json, encode_base64url, new_id
 
 EVENT: Final = "event"
 """The action of the system turn that delivers an event."""
@@ -113,7 +112,7 @@ class ScheduledEvent:
     def signature(self) -> str:
         """Return the signature for the call's callback URL."""
         signed = f"{self.tenant_id}\n{self.event_id}"
-        return _encode(hmac.digest(self.payload[_SIGNED_BY].encode(), signed.encode(), "sha256"))
+        return encode_base64url(hmac.digest(self.payload[_SIGNED_BY].encode(), signed.encode(), "sha256"))
 
     def answered_with(self, outcome: JsonObject) -> JsonObject | None:
         """Return the payload with the call's result, or None if the payload already has this result.
@@ -170,10 +169,6 @@ def replacing(found: ScheduledEvent, event: NewEvent) -> NewEvent | None:
     if event.set_by in {None, found.set_by} or found.is_answered:
         return None
     return replace(event, payload=found.payload) if found.name == event.name == RESULT else event
-
-
-def _encode(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
 def new_event_id(name: str = EVENT) -> str:
