@@ -24,11 +24,14 @@ from mcp_types import (
     METHOD_NOT_FOUND,
     CallToolResult,
     ContentBlock,
+    JSONRPCError,
+    JSONRPCMessage,
     TextContent,
 )
 
 from orchestrator.adapters.tools.addresses import AddressGuard
 from orchestrator.adapters.tools.guarded import GuardedTransport
+from orchestrator.adapters.tools.mcp_lines import TOO_LONG, limited_encoding
 from orchestrator.adapters.tools.mcp_server import McpServer
 from orchestrator.domain.configuration import Network
 from orchestrator.domain.model import ToolSpec
@@ -109,6 +112,7 @@ class McpTools:
                 args=arguments,
                 env=variables,
                 cwd=self._folder,
+                encoding=limited_encoding(WIRE_FACTOR * self._network.max_output_bytes),
                 encoding_error_handler="replace",
             )
             return _open_stdio(server, on_end)
@@ -147,7 +151,7 @@ async def _open_stdio(
 ) -> AsyncGenerator[tuple[Any, Any]]:
     """Start a server as a child process, and stop it at the end of the block.
 
-    `on_end`: called when the server's output ends.
+    `on_end`: called when the server's output ends, or when it contains an overlong message that belongs to no call.
     """
     with Path(os.devnull).open("w") as nowhere:  # noqa: ASYNC230 - it doesn't block; the output could quote requests
         async with stdio_client(server, errlog=nowhere) as (messages, outgoing):
@@ -159,14 +163,21 @@ async def _open_stdio(
                         async for message in messages:
                             if isinstance(message, Exception):
                                 _log.warning("An MCP server wrote an invalid message.")
-                            else:
-                                await to_us.send(message)
+                                continue
+                            if _is_unassigned(message.message):
+                                _log.warning("An MCP server wrote a message that is too long.")
+                                break
+                            await to_us.send(message)
                 on_end()
 
             async with anyio.create_task_group() as tasks, incoming:
                 tasks.start_soon(forward)
                 yield incoming, outgoing
                 tasks.cancel_scope.cancel()
+
+
+def _is_unassigned(message: JSONRPCMessage) -> bool:
+    return isinstance(message, JSONRPCError) and message.id is None and message.error.code == TOO_LONG
 
 
 @asynccontextmanager

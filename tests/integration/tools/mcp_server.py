@@ -15,6 +15,8 @@ from mcp_types import CallToolResult, ImageContent, SamplingMessage, TextContent
 from pydantic import BaseModel
 
 NEVER = threading.Event()
+WIRE = os.dup(1)
+"""The server's output. The SDK diverts standard output, unlike other servers."""
 
 
 def make_server() -> MCPServer:
@@ -33,6 +35,7 @@ def make_server() -> MCPServer:
     server.add_tool(variable, name="variable_show")
     server.add_tool(chatter, name="text_print")
     server.add_tool(garble, name="text_garble")
+    server.add_tool(flood, name="text_flood")
     server.add_tool(ask_model, name="model_ask")
     server.add_tool(ask_user, name="user_ask")
 
@@ -102,7 +105,7 @@ async def variable(name: str) -> dict[str, Any]:
 
 
 async def chatter() -> dict[str, Any]:
-    os.write(1, b"hello from a server that prints\n")
+    os.write(WIRE, b"hello from a server that prints\n")
     return {"ok": True}
 
 
@@ -115,7 +118,14 @@ async def garble() -> dict[str, Any]:
         b"null",
         b'{"id": {}}',
     ):
-        os.write(1, line + b"\n")
+        os.write(WIRE, line + b"\n")
+    return {"ok": True}
+
+
+def flood(size: int) -> dict[str, Any]:
+    """Write a line of `size` megabytes that belongs to no call, without its end."""
+    for _ in range(size):
+        os.write(WIRE, b"x" * 1_000_000)  # blocks until it is read
     return {"ok": True}
 
 

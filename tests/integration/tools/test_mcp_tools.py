@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -259,6 +260,24 @@ async def test_output_between_messages_costs_nothing():
     async with Caller(*tools, mcp_tool("number_add", "number_add", inputs=ADD)) as caller:
         assert [await caller.call(name) for name in names] == [ToolData({"ok": True})] * 2
         assert await caller.call("number_add", left=1) == ToolData({"total": 2})
+
+
+async def test_an_endless_line_ends_the_session_and_takes_no_memory():
+    """The memory is that of the process, which would hold the line twice."""
+    tools = [
+        mcp_tool("text_flood", "text_flood", inputs=SIZE, idempotent=False),
+        mcp_tool("process_show", "process_show"),
+    ]
+    async with Caller(*tools) as caller:
+        before = _pid(await caller.call("process_show"))
+        highest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        flooded = await caller.call("text_flood", size=400)
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - highest
+        after = _pid(await caller.call("process_show"))
+
+    assert isinstance(flooded, UnknownOutcome), "it may have had its effect"
+    assert grown < 100_000, f"{grown} kB"
+    assert after != before
 
 
 @for_each("tool", ["model_ask", "user_ask"])
