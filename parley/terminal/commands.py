@@ -1,5 +1,6 @@
-"""Slash commands. Unknown commands are sent as messages, because the assistant may understand them."""
+"""Slash commands. A line with a space before the slash is a message, because domains can define commands."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from rich.text import Text
 from orchestrator.errors import NotFound
 from parley.terminal.conversation import Conversation, Turn, line_of
 from parley.terminal.words import (
+    LEAVING,
     clean,
     describe_flow,
     describe_plan,
@@ -43,6 +45,9 @@ class Talk:
 
 Command = Callable[[Talk], None]
 COMMANDS: dict[str, tuple[Command, str]] = {}
+MESSAGES = frozenset({"/page"})
+"""Slash words that every assistant understands."""
+_SLASH_WORD = re.compile(r"/\w*(?!\S)")
 
 
 def _command(name: str, words: str) -> Callable[[Command], Command]:
@@ -56,9 +61,20 @@ def _command(name: str, words: str) -> Callable[[Command], Command]:
 
 
 def find_command(line: str) -> Command | None:
-    """Return the command that a line begins with, or None if the line is a message."""
-    known = COMMANDS.get(line.partition(" ")[0])
-    return None if known is None else known[0]
+    """Return the command that a line begins with, or None if the line is a message.
+
+    For an unknown command, return a command that says so.
+    """
+    word = _SLASH_WORD.match(line)
+    if word is None or word.group() in MESSAGES:
+        return None
+    name = word.group()
+    if name in COMMANDS:
+        return COMMANDS[name][0]
+    return lambda talk: talk.note(
+        f"Unknown command {name}. /help lists the commands. "
+        "To send a message that begins with a slash, type a space first."
+    )
 
 
 @_command("/help", "this list")
@@ -122,6 +138,9 @@ def _new(talk: Talk) -> None:
     talk.note(f"Session {talk.conversation.session_id}.")
 
 
-@_command("/quit", "exit")
-def _quit(talk: Talk) -> None:
+def _leave(talk: Talk) -> None:
     talk.over = True
+
+
+for _name in LEAVING:
+    _command(_name, "leave the chat, like Ctrl-D")(_leave)

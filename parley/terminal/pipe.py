@@ -8,19 +8,21 @@ from orchestrator.errors import InputTooLarge, InvalidInput, ParleyError, Unavai
 from parley.output import print_json, say
 from parley.signals import raise_if_stopped
 from parley.terminal.conversation import Conversation
-from parley.terminal.words import plain
+from parley.terminal.words import LEAVING, plain
 
 LONGEST_LINE = 64 * 1024  # bytes, like the gateway's limit on request bodies
 
 
 def talk_in_pipe(conversation: Conversation, stream: BinaryIO, *, as_json: bool) -> None:
-    """Submit each line as a turn and print the answer. Report and skip rejected lines.
+    """Submit each line as a turn and print the answer, until /quit or /exit. Report and skip rejected lines.
 
     Raises Unavailable if the gateway does not respond.
     """
     for number, line in enumerate(read_lines(stream), start=1):
         try:
             text = decode(line)
+            if text.rstrip() in LEAVING:
+                return
             if not as_json:
                 print(f"You: {text}", flush=True)
             turn = conversation.ask(text)

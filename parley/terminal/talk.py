@@ -20,10 +20,12 @@ from parley.terminal.words import choose_action, clean
 
 HISTORY = "chat_history"
 PROMPT = "You: "
+PARTING = frozenset({"bye", "exit", "quit"})
+"""Messages after which the user may want to leave. The assistant answers them, for example by stopping a task."""
 
 
 def talk_in_terminal(conversation: Conversation, data_dir: Path) -> None:
-    """Converse until Ctrl-D, Ctrl-C or /quit. Keep the input history in the data folder if that folder exists."""
+    """Converse until Ctrl-D, Ctrl-C or a line in `LEAVING`. Keep the input history in the data folder if it exists."""
     asyncio.run(_converse(conversation, _make_prompt(data_dir)))
 
 
@@ -34,7 +36,7 @@ async def _converse(conversation: Conversation, session: PromptSession[str]) -> 
     answers = Answers(talk, words)
     listen(conversation.client, conversation.session_id, words)
     with patch_stdout(raw=True):  # prints answers above the prompt
-        talk.note(f"Session {conversation.session_id}. /help lists commands, Ctrl-D ends the conversation.")
+        talk.note(f"Session {conversation.session_id}. /help lists the commands. To leave, press Ctrl-D.")
         while not talk.over:
             try:
                 line = await session.prompt_async(
@@ -45,7 +47,7 @@ async def _converse(conversation: Conversation, session: PromptSession[str]) -> 
             except KeyboardInterrupt:
                 return
             if line.strip():
-                _take(answers, line.strip(), words)
+                _take(answers, line, words)
         answers.wait()
 
 
@@ -99,13 +101,17 @@ def _take(answers: Answers, line: str, words: StreamedWords) -> None:
 
 
 def _send(answers: Answers, line: str) -> Turn | None:
-    talk, command = answers.talk, find_command(line)
+    talk = answers.talk
+    action = choose_action(talk.turn, line.strip())
+    if action is not None:
+        talk.note(f"› {clean(action['label'])}")
+        return talk.conversation.act(action["name"], action["payload"])
+    command = find_command(line)
     if command is not None:
         with answers.shown:  # keeps answers out of the command's output
             command(talk)
         return None
-    action = choose_action(talk.turn, line)
-    if action is not None:
-        talk.note(f"› {clean(action['label'])}")
-        return talk.conversation.act(action["name"], action["payload"])
-    return talk.conversation.say(line)
+    text = line.strip()
+    if text.lower() in PARTING:
+        talk.note("To leave the chat, press Ctrl-D or type /quit.")
+    return talk.conversation.say(text)

@@ -9,6 +9,9 @@ from orchestrator.res.templates import INVISIBLE
 # a suggestion with `/1`.
 NUMBERED = frozenset({"options", "confirmation", "approval"})
 
+# Lines that end a chat, in a terminal and in a pipe.
+LEAVING = ("/quit", "/exit")
+
 
 def clean(value: Any) -> str:
     """Format a value on one line, without control characters. None becomes a dash, and a boolean becomes yes or no."""

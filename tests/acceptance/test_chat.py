@@ -91,7 +91,8 @@ BOOKING = (
 @pytest.fixture(scope="module")
 def conversation(tmp_path_factory: pytest.TempPathFactory) -> Conversation:
     place = tmp_path_factory.mktemp("chat")
-    done = converse(place, b"\n".join((b"Hello", *BAD, *BOOKING)), "--json", trained=False)
+    lines = (b"Hello", *BAD, *BOOKING, b"/quit", b"Hello")
+    done = converse(place, b"\n".join(lines), "--json", trained=False)
 
     assert done.returncode == 0, done.stderr
     return Conversation(
