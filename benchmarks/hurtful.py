@@ -90,7 +90,7 @@ class OnWorker:
         await self.ours.prepare([session])
         turn_id = await self.ours.submit(session, text)
         waiter = self.ours.ports.waiter
-        turn = await waiter.finished(DEFAULT_TENANT, SessionId(session), TurnId(turn_id), 120)
+        turn = await waiter(DEFAULT_TENANT, SessionId(session), TurnId(turn_id), 120)
         assert turn.status is TurnStatus.DONE, turn
         assert turn.result is not None
         return [used["status"] for used in turn.result["tools"]]

@@ -15,7 +15,7 @@ from gateway.auth.authorization import Owners
 from gateway.frame_pages import FramePages
 from internal_flows.catalogue import Catalogue
 from orchestrator.adapters.domains.folder import DomainRegistry
-from orchestrator.adapters.event_feed import EventFeed, Leave
+from orchestrator.adapters.event_feed import EventFeed, Leave, Waiter
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.status import PostgresLoad, PostgresStatus
 from orchestrator.adapters.postgres.turns.archive import PostgresArchive, PostgresFeedback
@@ -32,9 +32,6 @@ from orchestrator.telemetry import RecordSignal
 from orchestrator.turns.access import Caller
 from orchestrator.turns.turn import TurnRecord
 from orchestrator.types import SessionId, TenantId, TurnId
-
-# Waits for a turn to finish, up to a timeout in seconds, and returns the turn's record.
-Waiter = Callable[[TenantId, SessionId, TurnId, float], Awaitable[TurnRecord]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,7 +42,7 @@ async def open_dependencies(
                 inbox=ports.stores.inbox,
                 scheduled=ports.stores.scheduled,
                 wakeup=ports.shared.wakeup,
-                waiter=ports.waiter.finished,
+                waiter=ports.waiter,
                 search=PostgresTurnSearch(ports.stores.database),
                 longest_s=settings.longest_response_s or math.inf,
             ),

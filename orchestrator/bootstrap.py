@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from orchestrator.adapters.context_gathering import RunsContextGathering
 from orchestrator.adapters.domains.folder import DomainRegistry, LoadedDomain, load_domain
-from orchestrator.adapters.event_feed import EventFeed, TurnWaiter
+from orchestrator.adapters.event_feed import EventFeed, Waiter, wait_for_turn
 from orchestrator.adapters.models.pool import ModelPool, open_embedder, read_endpoints
 from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.adapters.postgres.claims import WorkerLock
@@ -115,7 +115,7 @@ class Ports:
     flows_database: Database
     shared: Shared
     events: EventFeed
-    waiter: TurnWaiter
+    waiter: Waiter
     messages: TaskSender
     domains: DomainRegistry
     sandbox: PythonSandbox
@@ -194,7 +194,7 @@ async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> Async
             flows_database=flows_database,
             shared=shared,
             events=events,
-            waiter=TurnWaiter(inbox, live),
+            waiter=partial(wait_for_turn, inbox, live),
             messages=messages,
             domains=domains,
             sandbox=sandbox,

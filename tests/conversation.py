@@ -49,7 +49,7 @@ async def run_turn(
 ) -> TurnRecord:
     """Submit a turn and return it when it has ended."""
     receipt = await submit(ports, session, text, domain, **more)
-    turn = await ports.waiter.finished(DEFAULT_TENANT, SessionId(session), receipt.turn_id, within_s)
+    turn = await ports.waiter(DEFAULT_TENANT, SessionId(session), receipt.turn_id, within_s)
     assert turn.status in FINISHED, turn
     return turn
 

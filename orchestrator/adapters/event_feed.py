@@ -21,6 +21,7 @@ from orchestrator.turns.turn import FINISHED, TurnRecord
 from orchestrator.types import SessionId, TenantId, TurnId
 
 LOOK_EVERY_S = 1.0
+"""Interval of polls of the log or of a turn, in seconds. The log takes one query per tenant."""
 PAGE = 500
 
 _log = get_logger(__name__)
@@ -74,16 +75,12 @@ class EventFeed:
 
     Args:
         inbox: tells whether a turn has ended. The feed skips the stored token events of ended turns.
-        look_every_s: seconds between polls of the log. Each poll runs one query per tenant.
     """
 
-    def __init__(
-        self, log: EventLog, live: LiveEvents, inbox: Inbox, *, look_every_s: float = LOOK_EVERY_S
-    ) -> None:
+    def __init__(self, log: EventLog, live: LiveEvents, inbox: Inbox) -> None:
         self._log = log
         self._live = live
         self._inbox = inbox
-        self._look_every_s = look_every_s
         self._followers: set[_Follower] = set()
         self._watch: asyncio.Task[None] | None = None
 
@@ -176,7 +173,7 @@ class EventFeed:
         """While there are followers, wake those whose log has grown or whose permission check is due."""
         answering = True
         while self._followers:
-            await asyncio.sleep(self._look_every_s)
+            await asyncio.sleep(LOOK_EVERY_S)
             for follower in self._followers:
                 if follower.is_due():
                     follower.subscription.nudge()
@@ -207,30 +204,34 @@ class EventFeed:
                 await self._watch
 
 
-class TurnWaiter:
-    def __init__(self, inbox: Inbox, live: LiveEvents) -> None:
-        self._inbox = inbox
-        self._live = live
+Waiter = Callable[[TenantId, SessionId, TurnId, float], Awaitable[TurnRecord]]
+"""A function that waits for a turn to finish, up to a timeout in seconds, and returns the turn's record."""
 
-    async def finished(
-        self, tenant_id: TenantId, session_id: SessionId, turn_id: TurnId, timeout_s: float
-    ) -> TurnRecord:
-        """Return the turn's record once the turn has finished, or after `timeout_s` seconds. Raises NotFound."""
-        now = asyncio.get_running_loop().time
-        ends_at = now() + timeout_s
-        async with self._live.listen(session_id) as events:
-            ending = asyncio.ensure_future(_ended(events, turn_id))
-            try:
-                while True:
-                    record = await self._inbox.turn(tenant_id, turn_id)
-                    left = ends_at - now()
-                    if record.status in FINISHED or left <= 0:
-                        return record
-                    await asyncio.wait({ending}, timeout=min(left, LOOK_EVERY_S))
-                    if ending.done():
-                        ending = asyncio.ensure_future(_ended(events, turn_id))
-            finally:
-                ending.cancel()
+
+async def wait_for_turn(
+    inbox: Inbox,
+    live: LiveEvents,
+    tenant_id: TenantId,
+    session_id: SessionId,
+    turn_id: TurnId,
+    timeout_s: float,
+) -> TurnRecord:
+    """Return the turn's record once the turn has finished, or after `timeout_s` seconds. Raises NotFound."""
+    now = asyncio.get_running_loop().time
+    ends_at = now() + timeout_s
+    async with live.listen(session_id) as events:
+        ending = asyncio.ensure_future(_ended(events, turn_id))
+        try:
+            while True:
+                record = await inbox.turn(tenant_id, turn_id)
+                left = ends_at - now()
+                if record.status in FINISHED or left <= 0:
+                    return record
+                await asyncio.wait({ending}, timeout=min(left, LOOK_EVERY_S))
+                if ending.done():
+                    ending = asyncio.ensure_future(_ended(events, turn_id))
+        finally:
+            ending.cancel()
 
 
 async def _ended(events: AsyncIterator[Event], turn_id: TurnId) -> None:

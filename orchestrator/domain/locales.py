@@ -36,10 +36,10 @@ def check_timezone(name: str) -> str:
 
 def check_locale(tag: str) -> str:
     """Return a locale tag in canonical form, such as ``de-DE``. Raises ValueError if the locale is unknown."""
-    from babel import Locale, UnknownLocaleError  # noqa: PLC0415  # few users set a locale
+    from babel import UnknownLocaleError  # noqa: PLC0415  # few users set a locale
 
     try:
-        return str(Locale.parse(tag.replace("-", "_"))).replace("_", "-")
+        return str(_parse(tag)).replace("_", "-")
     except (ValueError, TypeError, UnknownLocaleError) as error:
         raise ValueError("is not a locale; use a language tag such as en-GB or de-DE") from error
 

@@ -6,6 +6,7 @@ The session's entities come from its flows' outputs. NLU, not this module, finds
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.domain.model import Entity, EntityValue, columns_of
@@ -31,8 +32,8 @@ class Registry:
 
     def for_session(self, own: SessionEntities) -> Registry:
         """Return a registry with the same domain values and a session's values."""
-        registry = Registry({}, own)
-        registry._values, registry._sources, registry._tables = self._values, self._sources, self._tables
+        registry = copy(self)
+        registry.own = own
         return registry
 
     def learn(self, flow: BaseFlow) -> None:

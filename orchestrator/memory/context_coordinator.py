@@ -30,8 +30,8 @@ class ContextCoordinator:
         summary, recent = self.summary(), self.recent(count)
         return recent if summary is None else [summary, *recent]
 
-    def show_recent(self, count: int = RECENT) -> str:
-        return "\n".join(f"{m.role}: {m.text}" for m in self.with_summary(count))
+    def show_recent(self) -> str:
+        return "\n".join(f"{m.role}: {m.text}" for m in self.with_summary())
 
     def compile_history(self, turns: int = 3, *, keep_system: bool = False) -> str:
         """Return the messages of the last `turns` turns as text, one line per message.

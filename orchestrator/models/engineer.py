@@ -17,6 +17,7 @@ from orchestrator.errors import (
     ModelOutputInvalid,
     ModelRefused,
     ModelRejected,
+    NotFound,
     ParleyError,
 )
 from orchestrator.models.breaker import BreakerBoard
@@ -41,7 +42,7 @@ from orchestrator.models.structured import (
     validate_text,
     validate_tools,
 )
-from orchestrator.models.templates import Prompt, PromptRegistry, encode_data
+from orchestrator.models.templates import Prompt, encode_data
 from orchestrator.ports.language_model import (
     CallMetadata,
     ChatMessage,
@@ -85,7 +86,7 @@ class PromptEngineer:
     def __init__(
         self,
         models: Mapping[str, ChatModel],
-        prompts: PromptRegistry,
+        prompts: Mapping[str, Prompt],
         config: ModelConfig,
         *,
         spending: SpendingStore | None = None,
@@ -98,7 +99,7 @@ class PromptEngineer:
 
         Args:
             models: endpoints by provider name.
-            prompts: the available prompts.
+            prompts: the available prompts, by ID.
             config: the model-call configuration.
             spending: counters of tokens and cost. Default: counters in this process.
             record: receives a signal for each call and each circuit-breaker state change.
@@ -142,7 +143,7 @@ class PromptEngineer:
         `schema`: requires all of its properties and allows no others, as strict modes demand. `judged_by`:
         the schema that the answer must match. Default: `schema` with additional properties allowed.
         """
-        prompt = self._prompts.get(prompt_id)
+        prompt = self._find(prompt_id)
 
         async def ask() -> JsonObject:
             shape = Shape(judged_by or opened(schema))
@@ -169,7 +170,7 @@ class PromptEngineer:
         `publish`: receives the text while it streams, unless the answer comes from the journal. A published
         answer is not retried if it breaks off.
         """
-        prompt = self._prompts.get(prompt_id)
+        prompt = self._find(prompt_id)
 
         async def ask() -> str:
             if publish is not None:
@@ -218,7 +219,7 @@ class PromptEngineer:
             fault = find_fault(judged.answer) if find_fault and isinstance(judged, Usable) else None
             return judged if fault is None else Unusable(fault)
 
-        prompt = self._prompts.get(prompt_id)
+        prompt = self._find(prompt_id)
 
         async def ask() -> JsonObject:
             return dump(await self._obtain(prompt, call, make, judge, publish=publish))
@@ -233,7 +234,7 @@ class PromptEngineer:
         self, prompt_id: str, variables: Mapping[str, Json], call: CallContext
     ) -> AsyncGenerator[str, None]:
         """Stream plain text. If the stream raises an error, the text yielded before is incomplete."""
-        prompt = self._prompts.get(prompt_id)
+        prompt = self._find(prompt_id)
         request = replace(self._request(prompt, variables, call), timeout_s=self._config.timeouts.stream_s)
         finish_reason: FinishReason | None = None
         empty = True
@@ -245,6 +246,11 @@ class PromptEngineer:
                         empty = False
                         yield delta.text
             _check_ending(prompt_id, finish_reason, empty=empty)
+
+    def _find(self, prompt_id: str) -> Prompt:
+        if prompt_id not in self._prompts:
+            raise NotFound("prompt", prompt_id)
+        return self._prompts[prompt_id]
 
     async def _publish(
         self,

@@ -16,7 +16,7 @@ import orjson
 from jinja2 import StrictUndefined, Template, TemplateError, meta
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from orchestrator.errors import ConfigurationError, NotFound, ParleyError, Problem
+from orchestrator.errors import ConfigurationError, ParleyError, Problem
 from orchestrator.ports.language_model import ChatMessage, ChatRole, Effort
 from orchestrator.types import Json
 
@@ -110,22 +110,8 @@ class Prompt:
             raise PromptVariablesWrong(f"Prompt {self.id}: missing variables: {missing}; unknown: {unknown}.")
 
 
-class PromptRegistry:
-    def __init__(self, prompts: Mapping[str, Prompt]) -> None:
-        self._prompts = dict(prompts)
-
-    def get(self, prompt_id: str) -> Prompt:
-        try:
-            return self._prompts[prompt_id]
-        except KeyError:
-            raise NotFound("prompt", prompt_id) from None
-
-    def all(self) -> tuple[Prompt, ...]:
-        return tuple(self._prompts.values())
-
-
-def load_prompts(own: Mapping[str, str] | None = None) -> PromptRegistry:
-    """Load the built-in prompts. `own`: texts that replace built-in prompts, by file name.
+def load_prompts(own: Mapping[str, str] | None = None) -> dict[str, Prompt]:
+    """Load the built-in prompts by ID. `own`: texts that replace built-in prompts, by file name.
 
     Raises ConfigurationError with all problems in all texts.
     """
@@ -140,7 +126,7 @@ def load_prompts(own: Mapping[str, str] | None = None) -> PromptRegistry:
         _take(_replace_prompt(name, source, known), prompts, problems)
     if problems:
         raise ConfigurationError(problems)
-    return PromptRegistry(prompts)
+    return prompts
 
 
 def _take(read: Prompt | tuple[Problem, ...], prompts: dict[str, Prompt], problems: list[Problem]) -> None:

@@ -1,10 +1,13 @@
 """The port for events that are delivered to sessions at a scheduled time (RT-31)."""
 
 from datetime import datetime
-from typing import Protocol
+from typing import Final, Protocol
 
 from orchestrator.turns.scheduled import NewEvent, ScheduledEvent
 from orchestrator.types import JsonObject, SessionId, TenantId
+
+MOST_DELIVERED: Final = 100
+"""Maximum number of events per call of `deliver_due`."""
 
 
 class ScheduledEvents(Protocol):
@@ -54,6 +57,6 @@ class ScheduledEvents(Protocol):
         """Return the session's events, except tool-call events. Undelivered events come first, by due time."""
         ...
 
-    async def deliver_due(self, *, limit: int = 100) -> list[SessionId]:
-        """Deliver due events. Return the sessions that have a new turn."""
+    async def deliver_due(self) -> list[SessionId]:
+        """Deliver up to `MOST_DELIVERED` due events. Return the sessions that have a new turn."""
         ...

@@ -49,15 +49,13 @@ class TokenStream:
         context: TurnContext,
         before: str,
         find_fault: Callable[[str], str | None],
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._context = context
         self._before = before
         self._find_fault = find_fault
-        self._clock = clock
         self._written = ""
         self._told = ""
-        self._last = clock()
+        self._last = time.monotonic()
         self._stopped = False
         self.begun = False
 
@@ -68,7 +66,7 @@ class TokenStream:
             return
         whole = self._whole_words()
         new = len(whole) - len(self._told)
-        due = new >= BATCH_CHARACTERS or (new > 0 and self._clock() - self._last >= BATCH_S)
+        due = new >= BATCH_CHARACTERS or (new > 0 and time.monotonic() - self._last >= BATCH_S)
         if not due:
             return
         self._stopped = self._find_fault(whole) is not None
@@ -90,7 +88,7 @@ class TokenStream:
             await self._publish(self._before, 0)
         self.begun = self._context.changes.streamed = True
         await self._publish(shown[len(known) :], len(self._before) + len(known))
-        self._told, self._last = whole, self._clock()
+        self._told, self._last = whole, time.monotonic()
 
     async def take_back(self) -> None:
         """Withdraw the published text, so that listeners discard it."""

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from orchestrator.errors import InboxFull, NotFound
+from orchestrator.ports.scheduled import MOST_DELIVERED
 from orchestrator.turns.scheduled import (
     MOST_SCHEDULED,
     RESULT,
@@ -100,10 +101,12 @@ class MemoryScheduledEvents:
         mine.sort(key=lambda one: (one.status is not EventStatus.SCHEDULED, one.not_before, one.event_id))
         return mine[:limit]
 
-    async def deliver_due(self, *, limit: int = 100) -> list[SessionId]:
+    async def deliver_due(self) -> list[SessionId]:
         now = self._store.clock()
         due = [one for one in self._events.values() if one.status is EventStatus.SCHEDULED]
-        due = sorted((one for one in due if one.not_before <= now), key=lambda one: one.not_before)[:limit]
+        due = sorted((one for one in due if one.not_before <= now), key=lambda one: one.not_before)[
+            :MOST_DELIVERED
+        ]
         return [event.session_id for event in due if await self._deliver_one(event)]
 
     async def _deliver_one(self, event: ScheduledEvent) -> bool:

@@ -45,6 +45,6 @@ async def _say(settings: Settings, session: str, text: str) -> JsonObject:
         receipt = await submit(ports, session, text)
         agents = AgentCatalogue(build_agent, ports)
         await LaneRunner(lane, ports.shared.live, ports.shared.wakeup, agents.get).run(SessionId(session))
-        turn = await ports.waiter.finished(DEFAULT_TENANT, SessionId(session), receipt.turn_id, WITHIN_S)
+        turn = await ports.waiter(DEFAULT_TENANT, SessionId(session), receipt.turn_id, WITHIN_S)
     assert turn.result is not None, turn
     return turn.result

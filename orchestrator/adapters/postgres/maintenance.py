@@ -179,9 +179,9 @@ class PostgresMaintenance:
         return total
 
     async def unsummarized(
-        self, *, idle_s: float, least_turns: int, limit: int = 100
+        self, *, idle_s: float, least_turns: int
     ) -> list[tuple[TenantId, SessionId, Epoch]]:
-        """Return open, idle sessions that have unsummarized turns and were active within about the last day.
+        """Return up to 100 open, idle sessions that have unsummarized turns and were active within about a day.
 
         `idle_s`: minimum idle time, in seconds. `least_turns`: minimum number of unsummarized turns.
         """
@@ -196,7 +196,7 @@ class PostgresMaintenance:
                 states.c.unsummarized >= least_turns,
             )
             .order_by(lanes.c.updated_at)
-            .limit(limit)
+            .limit(100)
         )
         rows = await self._database.read_all(query)
         return [(TenantId(row.tenant_id), SessionId(row.session_id), Epoch(row.epoch)) for row in rows]

@@ -196,25 +196,21 @@ class PostgresSessions:
             lane = await require_lane(connection, tenant_id, session_id)
             if lane.pending > 0:
                 raise SessionBusy("The session has unfinished turns; roll it back when they are done.")
-            wanted = await _rebuild(connection, tenant_id, session_id, epoch)
             present = await _rebuild(connection, tenant_id, session_id, Epoch(lane.epoch))
-            wanted = keep_labels(wanted, present)
+            wanted = keep_labels(await _rebuild(connection, tenant_id, session_id, epoch), present)
+            following = lane.epoch + 1
             await connection.execute(
-                update(lanes)
-                .where(lanes.c.session_id == session_id)
-                .values(epoch=lane.epoch + 1, updated_at=NOW)
+                update(lanes).where(lanes.c.session_id == session_id).values(epoch=following, updated_at=NOW)
             )
             await connection.execute(
                 update(states)
                 .where(states.c.session_id == session_id)
-                .values(
-                    epoch=lane.epoch + 1, base_epoch=lane.epoch + 1, body=wanted, **asdict(outline_of(wanted))
-                )
+                .values(epoch=following, base_epoch=following, body=wanted, **asdict(outline_of(wanted)))
             )
             await connection.execute(
                 insert(state_history).values(
                     session_id=session_id,
-                    epoch=lane.epoch + 1,
+                    epoch=following,
                     tenant_id=tenant_id,
                     diff=diff(present, wanted),
                     snapshot=wanted,
@@ -234,14 +230,15 @@ class PostgresSessions:
         since = (await self.get(tenant_id, session_id)).epoch if epoch is None else epoch
         async with self._database.transaction() as connection:
             state = await _rebuild(connection, tenant_id, session_id, since)
-            made = branch_state(state, identifier)
-            named = {
-                "branch_id": identifier,
-                "session_id": session_id,
-                "tenant_id": tenant_id,
-                "epoch": since,
-            }
-            await run_named(connection, "branch", **named, **_branch_arguments(state, made))
+            await run_named(
+                connection,
+                "branch",
+                branch_id=identifier,
+                session_id=session_id,
+                tenant_id=tenant_id,
+                epoch=since,
+                **_branch_arguments(state, branch_state(state, identifier)),
+            )
         known = _joined().where(sessions.c.session_id == identifier, sessions.c.tenant_id == tenant_id)
         row = await self._database.read_one(known)
         if row is None:
@@ -252,11 +249,10 @@ class PostgresSessions:
 
 
 def _branch_arguments(state: JsonObject, made: JsonObject) -> dict[str, Any]:
-    outline = outline_of(made)
     return {
         "body": orjson.dumps(made).decode(),
         "diff": orjson.dumps(diff(state, made)).decode(),
-        **asdict(outline),
+        **asdict(outline_of(made)),
         "known": [note["fingerprint"] for note in made.get("effects", ()) if note.get("fingerprint")],
         "stack": orjson.dumps(made["stack"]).decode(),
     }

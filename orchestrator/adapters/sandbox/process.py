@@ -30,6 +30,8 @@ SQL_WORKER = Path(__file__).with_name("sql_worker.py")
 INTERPRETER_FLAGS = ("-I", "-B", "-W", "ignore")
 ENVIRONMENT = {"MALLOC_ARENA_MAX": "1"}  # each additional arena would use up limited address space
 ANSWER_OVERHEAD_BYTES = 4096
+MAX_PARALLEL = 2
+"""Maximum number of query processes per worker."""
 DEFAULT_QUERY_LIMITS = QueryLimits()
 
 _ENDED_BY: dict[int, Stopped] = {
@@ -48,12 +50,11 @@ _CATEGORIES = frozenset(category.value for category in StopCategory)
 class SqlSandbox:
     """A `ports.sandbox.SqlSandbox` that runs each query in a new process, on a copy of the tables.
 
-    Args:
-        max_parallel: maximum number of processes. Waiting for a free place doesn't count as run time.
+    Waiting for one of the `MAX_PARALLEL` places doesn't count as run time.
     """
 
-    def __init__(self, *, max_parallel: int = 2) -> None:
-        self._places = asyncio.Semaphore(max_parallel)
+    def __init__(self) -> None:
+        self._places = asyncio.Semaphore(MAX_PARALLEL)
 
     async def run_sql(
         self, statement: str, tables: Mapping[str, Table], limits: QueryLimits = DEFAULT_QUERY_LIMITS

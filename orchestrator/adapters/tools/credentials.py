@@ -1,5 +1,5 @@
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -44,12 +44,10 @@ class UserCredentials:
         sources: Mapping[str, Credential],
         client: httpx2.AsyncClient,
         environment: Mapping[str, str],
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._sources = sources
         self._client = client
         self._environment = environment
-        self._clock = clock
         self._kept: dict[_Key, _Kept] = {}
 
     async def read(self, tool: ToolSpec, call: ToolCall) -> Mapping[str, str]:
@@ -74,7 +72,7 @@ class UserCredentials:
 
     async def _read(self, tool: ToolSpec, key: _Key) -> str:
         kept = self._kept.get(key)
-        if kept is not None and kept.until > self._clock():
+        if kept is not None and kept.until > time.monotonic():
             return kept.value
         fresh = await self._fetch(tool, key)
         self._kept.pop(key, None)
@@ -116,7 +114,7 @@ class UserCredentials:
             raise _unreachable(tool)
         lasts_s = body.get("expires_in")
         kept_s = min(KEPT_S, lasts_s / 2) if isinstance(lasts_s, int | float) else KEPT_S
-        return _Kept(value, self._clock() + kept_s)
+        return _Kept(value, time.monotonic() + kept_s)
 
 
 def _unreachable(tool: ToolSpec) -> ToolFailure:

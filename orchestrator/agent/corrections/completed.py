@@ -97,12 +97,17 @@ def find_users(plan: PlanFlow, names: Collection[str], *, again: Collection[Flow
     that used results of such steps.
     """
     users: list[PlanStep] = []
-    for step in plan.steps:
+    for step in _done_steps(plan):
         uses = read_bindings(step).values()
         old = any(b.name in names if b.step is None else b.step in {s.name for s in users} for b in uses)
-        if (old or step.flow_id in again) and step.is_done and plan.step_named(step.name) is step:
+        if old or step.flow_id in again:
             users.append(step)
     return users
+
+
+def _done_steps(plan: PlanFlow) -> list[PlanStep]:
+    """List the completed steps, without those that a later step of the same name repeats."""
+    return [step for step in plan.steps if step.is_done and plan.step_named(step.name) is step]
 
 
 def effects_of(context: TurnContext, plan: PlanFlow, names: Collection[str]) -> list[EffectNote]:
@@ -113,10 +118,8 @@ def effects_of(context: TurnContext, plan: PlanFlow, names: Collection[str]) -> 
     """
     users = {
         step.flow_id
-        for step in plan.steps
-        if step.is_done
-        and plan.step_named(step.name) is step
-        and any(b.step is None and b.name in names for b in read_bindings(step).values())
+        for step in _done_steps(plan)
+        if any(b.step is None and b.name in names for b in read_bindings(step).values())
     }
     return [note for note in context.state.effects if note.flow_id in users and note.stands]
 

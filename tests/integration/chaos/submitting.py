@@ -70,7 +70,7 @@ class Submitter:
                 group.create_task(one(session))
 
     async def finished(self, receipt: Receipt, *, within_s: float = 30) -> TurnRecord:
-        return await self.ports.waiter.finished(
+        return await self.ports.waiter(
             DEFAULT_TENANT, receipt.session_id, TurnId(receipt.turn_id), within_s * times_as_long()
         )
 

@@ -80,7 +80,7 @@ class Setting:
         return (await submit(self.ports, session, text, if_busy=if_busy)).turn_id
 
     async def ended(self, session: str, turn_id: TurnId) -> TurnRecord:
-        return await self.ports.waiter.finished(DEFAULT_TENANT, SessionId(session), turn_id, WITHIN_S)
+        return await self.ports.waiter(DEFAULT_TENANT, SessionId(session), turn_id, WITHIN_S)
 
     async def note_unended(self, session: str, turn_id: TurnId) -> None:
         turn = await self.ports.stores.inbox.turn(DEFAULT_TENANT, turn_id)

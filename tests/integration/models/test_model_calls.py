@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from orchestrator.adapters.models.chat import LibraryChat
 from orchestrator.adapters.models.providers import Endpoint
-from orchestrator.errors import BudgetExceeded, ModelNotAllowed, ModelNotConfigured, ModelRejected
+from orchestrator.errors import BudgetExceeded, ModelNotAllowed, ModelNotConfigured, ModelRejected, NotFound
 from orchestrator.models.budget import BudgetLimits, Limit, Price
 from orchestrator.models.engineer import PromptEngineer
 from orchestrator.telemetry.signals import describe, log_signal
@@ -111,6 +111,8 @@ async def test_without_an_endpoint_nothing_is_available():
     assert not engineer.available
     with pytest.raises(ModelNotConfigured, match="OPENAI_API_KEY"):
         await engineer.text("res_naturalize", wording(), calling())
+    with pytest.raises(NotFound, match="nlu_dream"):
+        await engineer.text("nlu_dream", wording(), calling())
 
 
 async def test_the_key_is_sent_and_shown_nowhere():

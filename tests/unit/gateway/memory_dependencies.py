@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import httpx
@@ -24,7 +25,7 @@ from gateway.dependencies import (
 from gateway.frame_pages import FramePages
 from gateway.wiring import load_flows
 from orchestrator.adapters.domains.folder import DomainRegistry
-from orchestrator.adapters.event_feed import EventFeed, TurnWaiter
+from orchestrator.adapters.event_feed import EventFeed, wait_for_turn
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.status import PostgresLoad, PostgresStatus
@@ -83,7 +84,7 @@ def make_dependencies(store: MemoryStore, **others: Any) -> Dependencies:
             inbox=inbox,
             scheduled=MemoryScheduledEvents(store, inbox),
             wakeup=parts["wakeup"],
-            waiter=TurnWaiter(inbox, live).finished,
+            waiter=partial(wait_for_turn, inbox, live),
             search=PostgresTurnSearch(Database(NOWHERE)),
         ),
         sessions=SessionServices(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.errors import ConfigurationError, NotFound
+from orchestrator.errors import ConfigurationError
 from orchestrator.models.templates import (
     Prompt,
     PromptVariablesWrong,
@@ -80,7 +80,7 @@ def test_encoded_data_is_one_line_of_the_same_json_without_markers(value):
 
 def test_the_prompts_that_ship_are_complete():
     """Model protocol: scripts and recordings rely on these IDs."""
-    prompts = {prompt.id: prompt for prompt in load_prompts().all()}
+    prompts = load_prompts()
 
     assert set(prompts) >= {
         "nlu_think",
@@ -101,7 +101,7 @@ def test_the_prompts_that_ship_are_complete():
 
 def test_no_prompt_begins_with_the_day():
     """CO-2: providers can cache the start of a request only if it stays the same."""
-    for prompt in load_prompts().all():
+    for prompt in load_prompts().values():
         assert "today" not in prompt.settings, prompt.id
 
 
@@ -115,11 +115,6 @@ def test_a_setting_without_a_needed_part_is_named():
 
     with pytest.raises(PromptVariablesWrong, match="first"):
         prompt.render({"name": {}, "utterance": ""})
-
-
-def test_an_unknown_prompt_is_not_found():
-    with pytest.raises(NotFound, match="nlu_dream"):
-        load_prompts().get("nlu_dream")
 
 
 @for_each(
@@ -150,7 +145,7 @@ OWN = (
 
 def test_a_prompt_of_ones_own_takes_the_place_of_one_that_ships():
     """A custom prompt can omit variables that it doesn't need."""
-    prompt = load_prompts({"res_naturalize.md": OWN}).get("res_naturalize")
+    prompt = load_prompts({"res_naturalize.md": OWN})["res_naturalize"]
     given = {"persona": "Ada", "language": "English", "max_sentences": 6}
 
     assert prompt.version == "house-1"

@@ -16,6 +16,7 @@ from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import NOW, record_of, scheduled_events, seconds, turns
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.errors import InboxFull, NotFound
+from orchestrator.ports.scheduled import MOST_DELIVERED
 from orchestrator.turns.scheduled import (
     MOST_SCHEDULED,
     RESULT,
@@ -116,8 +117,8 @@ class PostgresScheduledEvents:
         )
         return [_record(row) for row in await self._database.read_all(query)]
 
-    async def deliver_due(self, *, limit: int = 100) -> list[SessionId]:
-        due = await self._database.fetch_all(statement("due_events"), {"limit": limit})
+    async def deliver_due(self) -> list[SessionId]:
+        due = await self._database.fetch_all(statement("due_events"), {"limit": MOST_DELIVERED})
         return [
             SessionId(session_id)
             for event_id, session_id in due

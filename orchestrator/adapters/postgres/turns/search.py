@@ -51,11 +51,9 @@ class PostgresTurnSearch:
         found, oldest = row or ([], None)
         return FoundTurns(found, TurnId(found[-1]["turn_id"]) if len(found) == limit else oldest)
 
-    async def by_day(
-        self, tenant_id: TenantId, *, since: datetime, most_counted: int = MOST_COUNTED
-    ) -> list[JsonObject]:
+    async def by_day(self, tenant_id: TenantId, *, since: datetime) -> list[JsonObject]:
         """Return turns, failures, median time, cost and other metrics by day, oldest day first."""
-        return await self._count("turns_by_day", _span(tenant_id, since, None, most_counted))
+        return await self._count("turns_by_day", _span(tenant_id, since, None, MOST_COUNTED))
 
     async def by_user(self, tenant_id: TenantId, *, since: datetime, limit: int) -> list[JsonObject]:
         """Return turns, failures, cost and other metrics for up to `limit` users, most expensive first.
