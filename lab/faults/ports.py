@@ -351,6 +351,4 @@ class NonsensePool(ModelPool):
     def engineer(self, config: DomainConfig) -> PromptEngineer | None:
         wanted = read_model_config(config, ModelChoice("nonsense"), None)
         board = BreakerBoard(BreakerPolicy(threshold=1_000_000), lambda: 0.0, lambda _view: None)
-        return PromptEngineer(
-            {"default": _Babbler(self._ports)}, load_prompts(config.prompts), wanted, board=board
-        )
+        return PromptEngineer({"default": _Babbler(self._ports)}, load_prompts(config.prompts), wanted, board)

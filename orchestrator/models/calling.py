@@ -116,7 +116,6 @@ class ModelCaller:
         return any(self.would_admit(choice) for choice in self.config.choices(prompt_id))
 
     def would_admit(self, choice: ModelChoice) -> bool:
-        choice = self.config.resolve(choice)
         return choice.provider in self.models and self._breaker(choice).would_admit
 
     async def complete(self, request: ChatRequest, call: CallContext, log: CallLog) -> ChatReply:

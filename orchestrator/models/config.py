@@ -1,8 +1,7 @@
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.domain.configuration import DomainConfig, ModelName
-from orchestrator.models.breaker import BreakerPolicy
 from orchestrator.models.budget import MICROS, BudgetLimits, Limit, Price
 from orchestrator.models.retries import RetryPolicy
 from orchestrator.models.templates import Prompt
@@ -41,7 +40,6 @@ class ModelConfig:
         per_prompt, max_tokens_per_prompt, effort_per_prompt: models, answer limits and reasoning efforts by
             prompt ID.
         prices: prices by model. Default: the provider's list price.
-        meant: maps configured choices, such as ``provider:name``, to resolved choices.
     """
 
     default: ModelChoice | None = None
@@ -54,10 +52,8 @@ class ModelConfig:
     effort_per_prompt: Mapping[str, Effort] = field(default_factory=dict[str, Effort])
     temperature: float | None = None
     prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
-    meant: Mapping[ModelChoice, ModelChoice] = field(default_factory=dict[ModelChoice, ModelChoice])
     budgets: BudgetLimits = field(default_factory=BudgetLimits)
     retries: RetryPolicy = field(default_factory=RetryPolicy)
-    breaker: BreakerPolicy = field(default_factory=BreakerPolicy)
 
     def choices(self, prompt_id: str | None) -> tuple[ModelChoice, ...]:
         """Return the models to try for a prompt, in order.
@@ -66,11 +62,12 @@ class ModelConfig:
         """
         own = None if prompt_id is None else self.per_prompt.get(prompt_id)
         first = own or self.default
-        candidates = [self.resolve(choice) for choice in (first, self.fallback) if choice is not None]
-        return tuple(dict.fromkeys(candidates))
+        return tuple(dict.fromkeys(choice for choice in (first, self.fallback) if choice is not None))
 
-    def resolve(self, choice: ModelChoice) -> ModelChoice:
-        return self.meant.get(choice, choice)
+    @property
+    def every_choice(self) -> set[ModelChoice]:
+        named = (self.default, self.fallback, *self.per_prompt.values())
+        return {choice for choice in named if choice is not None}
 
     def tokens_for(self, prompt: Prompt) -> int:
         """Return the answer limit in tokens.
@@ -86,14 +83,25 @@ class ModelConfig:
 
 
 def read_model_config(
-    config: DomainConfig, model: ModelChoice, fallback: ModelChoice | None = None
+    config: DomainConfig,
+    model: ModelChoice,
+    fallback: ModelChoice | None = None,
+    resolve: Callable[[ModelChoice], ModelChoice] = lambda choice: choice,
 ) -> ModelConfig:
-    """Return a domain's model configuration. `model` and `fallback`: defaults from the environment."""
+    """Return a domain's model configuration.
+
+    `model` and `fallback`: defaults from the environment. `resolve`: finds the endpoint of a choice such as
+    ``provider:name`` in the domain.
+    """
     models, budgets = config.models, config.budgets
+
+    def choose(name: ModelName | None) -> ModelChoice:
+        return model if name is None else resolve(ModelChoice(name.model, name.provider))
+
     return ModelConfig(
-        default=_choose(models.default) or model,
-        per_prompt={prompt: _choose(name) or model for prompt, name in models.per_prompt.items()},
-        fallback=_choose(models.fallback) or fallback,
+        default=choose(models.default),
+        per_prompt={prompt: choose(name) for prompt, name in models.per_prompt.items()},
+        fallback=choose(models.fallback) if models.fallback else fallback,
         timeouts=Timeouts(models.timeout_s, models.stream_timeout_s, models.patience_s),
         max_tokens=models.max_tokens,
         max_tokens_per_prompt=dict(models.max_tokens_per_prompt),
@@ -111,10 +119,6 @@ def read_model_config(
             day=_limit(budgets.tokens_per_day, budgets.cost_per_day),
         ),
     )
-
-
-def _choose(name: ModelName | None) -> ModelChoice | None:
-    return None if name is None else ModelChoice(name.model, name.provider)
 
 
 def _limit(tokens: int | None, cost: float | None) -> Limit:

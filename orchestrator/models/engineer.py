@@ -26,7 +26,7 @@ from orchestrator.models.call_log import CallLog
 from orchestrator.models.calling import CallContext, ModelCaller, Pacing, PublishCall
 from orchestrator.models.config import ModelConfig
 from orchestrator.models.schemas import opened
-from orchestrator.models.signals import call_signal, circuit_signal
+from orchestrator.models.signals import call_signal
 from orchestrator.models.structured import (
     CutOff,
     Judgement,
@@ -88,11 +88,11 @@ class PromptEngineer:
         models: Mapping[str, ChatModel],
         prompts: Mapping[str, Prompt],
         config: ModelConfig,
+        board: BreakerBoard,
         *,
         spending: SpendingStore | None = None,
         record: RecordSignal = drop_signal,
         pacing: Pacing = _REAL_PACING,
-        board: BreakerBoard | None = None,
         keep_prompts: bool = False,
     ) -> None:
         """Create a Prompt Engineer.
@@ -101,10 +101,10 @@ class PromptEngineer:
             models: endpoints by provider name.
             prompts: the available prompts, by ID.
             config: the model-call configuration.
+            board: circuit breakers, which engineers can share.
             spending: counters of tokens and cost. Default: counters in this process.
-            record: receives a signal for each call and each circuit-breaker state change.
+            record: receives a signal for each call.
             pacing: clocks and sleep.
-            board: circuit breakers to share with other engineers. Default: new circuit breakers.
             keep_prompts: True to include prompts and answers in signals.
         """
         self._prompts = prompts
@@ -112,7 +112,6 @@ class PromptEngineer:
         self._record = record
         self._keep_prompts = keep_prompts
         self._pacing = pacing
-        board = board or BreakerBoard(config.breaker, pacing.clock, lambda view: record(circuit_signal(view)))
         store = spending or InProcessSpending(pacing.wall_clock)
         budgets = Budgets(config.budgets, store, pacing.wall_clock)
         self._caller = ModelCaller(models, config, budgets, board, pacing)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.adapters.models.providers import PROVIDERS, Endpoint, split_model
@@ -102,8 +101,8 @@ class ModelPool:
             keep_prompts: True to include prompts and answers in signals.
         """
         self._endpoints = dict(endpoints)
-        self._model = ModelChoice(model)
-        self._fallback = ModelChoice(fallback) if fallback else None
+        self._model = self._resolve(ModelChoice(model))
+        self._fallback = self._resolve(ModelChoice(fallback)) if fallback else None
         self._spending = spending
         self._record = record
         self._pacing = pacing or Pacing()
@@ -126,7 +125,7 @@ class ModelPool:
         Raises:
             ConfigurationError: a prompt is invalid.
         """
-        wanted = self._resolve(read_model_config(config, self._model, self._fallback))
+        wanted = read_model_config(config, self._model, self._fallback, self._resolve)
         if not self._can_serve(wanted):
             return None
         asked = (wanted, config.prompts)
@@ -137,10 +136,10 @@ class ModelPool:
             self._clients,
             load_prompts(config.prompts),
             wanted,
+            self._board,
             spending=self._spending,
             record=self._record,
             pacing=self._pacing,
-            board=self._board,
             keep_prompts=self._keep_prompts,
         )
         self._engineers.append((asked, engineer))
@@ -152,13 +151,8 @@ class ModelPool:
         self._engineers.clear()
         await asyncio.gather(*(client.aclose() for client in clients))
 
-    def _resolve(self, wanted: ModelConfig) -> ModelConfig:
-        """Return the configuration with each `provider:name` resolved to an endpoint."""
-        named = (wanted.default, wanted.fallback, *wanted.per_prompt.values())
-        choices = {choice for choice in named if choice is not None}
-        return replace(wanted, meant={choice: self._meant_by(choice) for choice in choices})
-
-    def _meant_by(self, choice: ModelChoice) -> ModelChoice:
+    def _resolve(self, choice: ModelChoice) -> ModelChoice:
+        """Return the choice with a `provider:name` split into an endpoint and a model."""
         if choice.provider != DEFAULT_PROVIDER:
             return choice
         provider, name = split_model(choice.model, self._endpoints)
@@ -166,7 +160,7 @@ class ModelPool:
 
     def _can_serve(self, wanted: ModelConfig) -> bool:
         """Open a configuration's endpoints. Return True if at least one is open."""
-        providers = sorted({choice.provider for choice in wanted.meant.values()})
+        providers = sorted({choice.provider for choice in wanted.every_choice})
         missing = [name for name in providers if not self._open(name)]
         if missing and self._clients:
             _log.warning("Some models have no endpoint and are not used.", providers=missing)
@@ -198,7 +192,7 @@ class ModelPool:
         Each server gets a one-word request with a long timeout, because some servers stop loading a model
         when a request times out.
         """
-        choices = {choice for asked, _ in self._engineers for choice in asked[0].meant.values()}
+        choices = {choice for asked, _ in self._engineers for choice in asked[0].every_choice}
         local = [choice for choice in choices if self._loads(choice)]
         await asyncio.gather(*(self._warm(self._clients[choice.provider], choice.model) for choice in local))
 

@@ -6,11 +6,12 @@ from typing import Any
 
 from orchestrator.adapters.models.chat import LibraryChat
 from orchestrator.adapters.models.providers import Endpoint
-from orchestrator.models.breaker import BreakerPolicy
+from orchestrator.models.breaker import BreakerBoard, BreakerPolicy
 from orchestrator.models.calling import CallContext, Pacing
 from orchestrator.models.config import ModelChoice, ModelConfig, Timeouts
 from orchestrator.models.engineer import PromptEngineer, ToolsAnswer
 from orchestrator.models.retries import RetryPolicy
+from orchestrator.models.signals import circuit_signal
 from orchestrator.models.templates import load_prompts
 from orchestrator.ports.language_model import ToolDefinition
 from orchestrator.telemetry import Signal, SignalType
@@ -35,8 +36,8 @@ CONFIG = ModelConfig(
     timeouts=Timeouts(5, 5),
     max_tokens_per_prompt={"nlu_think": 64, "res_naturalize": 64},
     retries=RetryPolicy(attempts=3, base_s=0.01, cap_s=0.02, longest_wait_s=1),
-    breaker=BreakerPolicy(threshold=4, cooling_s=30),
 )
+BREAKER = BreakerPolicy(threshold=4, cooling_s=30)
 
 
 class Waits:
@@ -80,6 +81,10 @@ def calling(**more) -> CallContext:
 
 def script(*replies: Reply) -> Script:
     return Script(rules=(Rule(replies=replies),))
+
+
+def quiet_board() -> BreakerBoard:
+    return BreakerBoard(BREAKER, Pacing().clock, lambda _view: None)
 
 
 class Bench:
@@ -126,18 +131,22 @@ async def bench(
     config: ModelConfig = CONFIG,
     *,
     pacing: Pacing | None = None,
+    breaker: BreakerPolicy = BREAKER,
     keep_prompts: bool = False,
     **more,
 ) -> AsyncGenerator[Bench, None]:
     signals: list[Signal] = []
+    pacing = pacing or Pacing()
     with ScriptedModel(playing) as model:
         chat = LibraryChat(Endpoint(base_url=model.base_url, **more))
+        board = BreakerBoard(breaker, pacing.clock, lambda view: signals.append(circuit_signal(view)))
         engineer = PromptEngineer(
             {"default": chat},
             PROMPTS,
             config,
+            board,
             record=signals.append,
-            pacing=pacing or Pacing(),
+            pacing=pacing,
             keep_prompts=keep_prompts,
         )
         try:

@@ -14,7 +14,17 @@ from orchestrator.models.engineer import PromptEngineer
 from orchestrator.telemetry.signals import describe, log_signal
 from orchestrator.types import FlowId
 from parley.testing.scripted_model import Answer, Fail
-from tests.integration.models.bench import CONFIG, GOOD, PROMPTS, SCHEMA, bench, calling, script, wording
+from tests.integration.models.bench import (
+    CONFIG,
+    GOOD,
+    PROMPTS,
+    SCHEMA,
+    bench,
+    calling,
+    quiet_board,
+    script,
+    wording,
+)
 from tests.integration.models.quirks import openai_error, sent
 
 
@@ -106,7 +116,7 @@ async def test_a_turn_spends_its_budget_over_several_calls():
 
 async def test_without_an_endpoint_nothing_is_available():
     """UI-2: no key is needed."""
-    engineer = PromptEngineer({}, PROMPTS, CONFIG)
+    engineer = PromptEngineer({}, PROMPTS, CONFIG, quiet_board())
 
     assert not engineer.available
     with pytest.raises(ModelNotConfigured, match="OPENAI_API_KEY"):

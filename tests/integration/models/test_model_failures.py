@@ -24,7 +24,18 @@ from orchestrator.models.engineer import PromptEngineer
 from orchestrator.models.retries import RetryPolicy
 from parley.testing.scripted_model import Answer, Drop, Fail, Hang, Rule, Script, ScriptedModel
 from tests.cases import for_each
-from tests.integration.models.bench import CONFIG, GOOD, PROMPTS, Bench, Clock, Waits, bench, calling, script
+from tests.integration.models.bench import (
+    CONFIG,
+    GOOD,
+    PROMPTS,
+    Bench,
+    Clock,
+    Waits,
+    bench,
+    calling,
+    quiet_board,
+    script,
+)
 
 
 @for_each(
@@ -72,9 +83,9 @@ async def test_a_port_where_nobody_listens_is_a_failure_and_not_a_surprise():
 
 async def test_after_failures_of_every_passing_kind_the_answer_comes():
     config = replace(CONFIG, timeouts=Timeouts(1.5), retries=replace(CONFIG.retries, attempts=5))
-    config = replace(config, breaker=BreakerPolicy(threshold=10))
+    replies = script(Fail(500), Fail(429), Drop(), Hang(), Answer(json=GOOD))
 
-    async with bench(script(Fail(500), Fail(429), Drop(), Hang(), Answer(json=GOOD)), config) as at:
+    async with bench(replies, config, breaker=BreakerPolicy(threshold=10)) as at:
         assert await at.think() == GOOD
 
     codes = [code for _, code in at.calls()[0]["failures"]]
@@ -134,7 +145,7 @@ async def test_each_prompt_may_have_its_own_model_and_provider():
             "default": LibraryChat(Endpoint(base_url=here.base_url)),
             "elsewhere": LibraryChat(Endpoint(base_url=there.base_url)),
         }
-        at = Bench(here, PromptEngineer(chats, PROMPTS, config), [])
+        at = Bench(here, PromptEngineer(chats, PROMPTS, config, quiet_board()), [])
         await at.think()
         await at.word()
         for chat in chats.values():
@@ -191,10 +202,9 @@ async def test_a_refused_request_does_not_open_the_breaker():
 
 
 async def test_a_call_that_is_cancelled_leaves_breaker_and_budget_as_they_were():
-    config = replace(CONFIG, breaker=BreakerPolicy(threshold=1))
     call = calling()
 
-    async with bench(script(Hang()), config) as at:
+    async with bench(script(Hang()), breaker=BreakerPolicy(threshold=1)) as at:
         asking = asyncio.create_task(at.word(call))
         while not at.model.requests:
             await asyncio.sleep(0)

@@ -11,7 +11,7 @@ from orchestrator.models.config import ModelChoice, ModelConfig
 from orchestrator.models.engineer import PromptEngineer
 from orchestrator.models.retries import RetryPolicy
 from parley.testing.scripted_model import Script, ScriptedModel
-from tests.integration.models.bench import PROMPTS, SCHEMA, SEARCH, calling, thinking, wording
+from tests.integration.models.bench import PROMPTS, SCHEMA, SEARCH, calling, quiet_board, thinking, wording
 
 MODELS = {
     "anthropic": "claude-next",
@@ -40,7 +40,7 @@ async def test_a_provider_is_asked_and_its_refusal_has_a_name(
         # Bedrock sends bearer tokens over https only.
         key = "" if provider == "bedrock" else "key-1"
         chat = LibraryChat(Endpoint(provider=provider, base_url=base, api_key=key))
-        engineer = PromptEngineer({"default": chat}, PROMPTS, config)
+        engineer = PromptEngineer({"default": chat}, PROMPTS, config, quiet_board())
         for ask in (
             lambda: engineer.structured("nlu_think", thinking(), SCHEMA, calling()),
             lambda: engineer.text("res_naturalize", wording(), calling()),
