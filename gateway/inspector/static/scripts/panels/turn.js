@@ -11,6 +11,7 @@ export const id = "turn";
 export const label = "Turn";
 
 const SAID = 60; // characters of a message in the list of turns
+const ACRONYMS = { nlu: "NLU", pex: "PEX", res: "RES" };
 const choice = { session: null, turnId: null };
 
 /** Choose the turn to show, or null for the last one. */
@@ -96,7 +97,7 @@ function quote(name, messages, key) {
 
 function titleOf({ type, source, payload }) {
   const about = payload.prompt_id ?? payload.tool_id ?? payload.check ?? payload.rung ?? payload.templates?.join(", ");
-  return `${humanize(type)} (${humanize(source)})${about ? `: ${about}` : ""}`;
+  return `${humanize(type)} (${ACRONYMS[source] ?? humanize(source)})${about ? `: ${about}` : ""}`;
 }
 
 function costOf({ model, outcome, tokens, cached_tokens: cached, reasoning_tokens: thought, cost_micros: micros, requests }) {
