@@ -1,4 +1,4 @@
-"""Slash commands. A line with a space before the slash is a message, because domains can define commands."""
+"""Slash commands. Unknown commands are sent as messages, because the assistant may understand them."""
 
 import re
 from collections.abc import Callable
@@ -46,8 +46,8 @@ class Talk:
 Command = Callable[[Talk], None]
 COMMANDS: dict[str, tuple[Command, str]] = {}
 MESSAGES = frozenset({"/page"})
-"""Slash words that every assistant understands."""
-_SLASH_WORD = re.compile(r"/\w*(?!\S)")
+"""Slash commands that every assistant understands."""
+_SLASH_WORD = re.compile(r"/\w+(?!\S)")
 
 
 def _command(name: str, words: str) -> Callable[[Command], Command]:
@@ -61,20 +61,15 @@ def _command(name: str, words: str) -> Callable[[Command], Command]:
 
 
 def find_command(line: str) -> Command | None:
-    """Return the command that a line begins with, or None if the line is a message.
+    """Return the command that a line begins with, or None if the line is a message."""
+    known = COMMANDS.get(line.partition(" ")[0])
+    return None if known is None else known[0]
 
-    For an unknown command, return a command that says so.
-    """
+
+def find_unknown(line: str) -> str | None:
+    """Return the word that a message begins with if it looks like a command, which only the domain may define."""
     word = _SLASH_WORD.match(line)
-    if word is None or word.group() in MESSAGES:
-        return None
-    name = word.group()
-    if name in COMMANDS:
-        return COMMANDS[name][0]
-    return lambda talk: talk.note(
-        f"Unknown command {name}. /help lists the commands. "
-        "To send a message that begins with a slash, type a space first."
-    )
+    return None if word is None or word.group() in MESSAGES else word.group()
 
 
 @_command("/help", "this list")

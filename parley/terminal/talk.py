@@ -13,7 +13,7 @@ from rich.console import Console
 
 from orchestrator.errors import ParleyError, Unavailable
 from parley.terminal.answers import Answers
-from parley.terminal.commands import Talk, find_command
+from parley.terminal.commands import Talk, find_command, find_unknown
 from parley.terminal.conversation import Conversation, Turn
 from parley.terminal.streamed import StreamedWords, listen
 from parley.terminal.words import choose_action, clean
@@ -47,7 +47,7 @@ async def _converse(conversation: Conversation, session: PromptSession[str]) -> 
             except KeyboardInterrupt:
                 return
             if line.strip():
-                _take(answers, line, words)
+                _take(answers, line.strip(), words)
         answers.wait()
 
 
@@ -101,17 +101,19 @@ def _take(answers: Answers, line: str, words: StreamedWords) -> None:
 
 
 def _send(answers: Answers, line: str) -> Turn | None:
-    talk = answers.talk
-    action = choose_action(talk.turn, line.strip())
-    if action is not None:
-        talk.note(f"› {clean(action['label'])}")
-        return talk.conversation.act(action["name"], action["payload"])
-    command = find_command(line)
+    talk, command = answers.talk, find_command(line)
     if command is not None:
         with answers.shown:  # keeps answers out of the command's output
             command(talk)
         return None
-    text = line.strip()
-    if text.lower() in PARTING:
+    action = choose_action(talk.turn, line)
+    if action is not None:
+        talk.note(f"› {clean(action['label'])}")
+        return talk.conversation.act(action["name"], action["payload"])
+    if line.lower() in PARTING:
         talk.note("To leave the chat, press Ctrl-D or type /quit.")
-    return talk.conversation.say(text)
+    elif (unknown := find_unknown(line)) is not None:
+        talk.note(
+            f"The chat has no command {unknown}, so the assistant answers. /help lists the chat's commands."
+        )
+    return talk.conversation.say(line)
