@@ -49,6 +49,8 @@ FIRST_PERSON = word_set("i we i've we've i'd we'd")
 _HAVING = word_set("have has had 've already just once recently yesterday finally actually also even")
 _IRREGULAR = word_set("bought sent made took got did flew paid gave found went chose set put wrote")
 _SUPPOSING = word_set("if whether suppose supposing imagine assuming unless")
+CLAUSE_WORDS = _ENDS | _SUPPOSING | word_set("and or not please")
+"""Tokens that join or limit clauses, which names don't contain."""
 _EXCLUDING = (
     ("except",), ("excluding",), ("without",), ("besides",), ("anything", "but"), ("everything", "but"), ("any", "but"),
     ("all", "but"), ("anywhere", "but"), ("other", "than"), ("instead", "of"), ("rather", "than"), ("apart", "from"),
@@ -97,7 +99,9 @@ def _scopes(words: Sequence[str], verbs: Collection[str]) -> Iterator[tuple[Mood
     for place, word in enumerate(words):
         if word not in _OPENERS:
             continue
-        if (length := _forbids(words, place)) > 0:
+        if word == "not" and _ends_with_not(words, place):
+            yield Mood.FORBIDDEN, _begin(words, place), place + 1
+        elif (length := _forbids(words, place)) > 0:
             yield Mood.FORBIDDEN, place, _end(words, place + length, verbs)
         elif _leaves_out(words, place):
             yield Mood.EXCLUDED, place, _end_of_exclusion(words, place + 1)
@@ -109,6 +113,18 @@ def _scopes(words: Sequence[str], verbs: Collection[str]) -> Iterator[tuple[Mood
             yield Mood.PAST, place, _end(words, place + 1, ())
         elif word in _SUPPOSING:
             yield Mood.SUPPOSED, place, _end(words, place + 1, ())
+
+
+def _ends_with_not(words: Sequence[str], place: int) -> bool:
+    """Return whether a clause ends with its “not”, as in German: “cancel my booking not”."""
+    before, behind = words[place - 1] if place else "", words[place + 1 : place + 2]
+    return (
+        before.isalpha() and before not in {"why", "or", "if"} and (not behind or behind[0] in _ENDS | {","})
+    )
+
+
+def _begin(words: Sequence[str], place: int) -> int:
+    return next((at + 1 for at in range(place - 1, -1, -1) if words[at] in _ENDS | {","}), 0)
 
 
 def _forbids(words: Sequence[str], place: int) -> int:

@@ -131,7 +131,7 @@ class Grounding:
                 for one in reading.values
                 for value in taken
             )
-            if is_taken or is_negated(utterance, known) or is_pronoun(utterance, known):
+            if is_taken or is_negated(utterance, known) or is_pronoun(utterance, known.first, known.last):
                 continue
             names = counted.get(known.first) or {
                 name for name in open_ if fits(known, flow.slots[name], kinds_of(flow.slots[name]))
@@ -149,7 +149,7 @@ class Grounding:
         for candidate in self._find(utterance):
             values = (_number_of(reading.value) for reading in candidate.readings.values())
             number = next((value for value in values if value is not None), None)
-            if number is None or is_pronoun(utterance, candidate):
+            if number is None or is_pronoun(utterance, candidate.first, candidate.last):
                 continue
             after = utterance.words[candidate.last : candidate.last + 2]
             if after and after[0] in STOP_WORDS | _COMPARING:

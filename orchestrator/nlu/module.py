@@ -10,7 +10,7 @@ from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.state import DialogueState
-from orchestrator.dialogue.understanding import Mention, MessageKind, Source, Understanding
+from orchestrator.dialogue.understanding import Mention, MessageKind, Rejection, Source, Understanding
 from orchestrator.domain.locales import separators_of
 from orchestrator.domain.model import Domain
 from orchestrator.errors import ModelOutputInvalid
@@ -27,7 +27,7 @@ from orchestrator.nlu.readers.system2 import NEVER
 from orchestrator.nlu.restraint import Restraint
 from orchestrator.nlu.row_questions import read_row_question
 from orchestrator.nlu.system1 import System1
-from orchestrator.nlu.text import clean
+from orchestrator.nlu.text import LONGEST_CHECKED, clean, tokenize
 from orchestrator.nlu.unused import UnusedWords
 from orchestrator.nlu.validate import Validation
 from orchestrator.ports.language_model import MODEL_FAILURES
@@ -123,6 +123,9 @@ class NLU:
         )
         if message.text == understanding.text != message.english:
             understanding = replace(understanding, text=message.english)
+        if _is_unchecked(understanding, message, context):
+            kind, source, why = MessageKind.UNKNOWN, Source.SYSTEM1, Rejection.TOO_LONG
+            understanding = Understanding(kind, source, words[:LONGEST_CHECKED], rejection=why)
         if understanding.rejection is not None:
             turn.log.failed_check(MODULE, "prepare", understanding.rejection.value)
         if reading.problem is not None:
@@ -236,3 +239,14 @@ class NLU:
         for problem in problems:
             turn.log.failed_check(MODULE, "validate", problem)
         return checked
+
+
+def _is_unchecked(understanding: Understanding, message: Message, context: NluContext) -> bool:
+    """Return whether a message is so long that its words aren't checked, and only the local classifier read it.
+
+    An answer that is free text may be long.
+    """
+    if understanding.source is not Source.SYSTEM1 or len(message.english) <= LONGEST_CHECKED:
+        return False
+    is_text = context.asks_for_text and understanding.kind is MessageKind.SLOT_VALUE
+    return not is_text and len(tokenize(message.english).words) > LONGEST_CHECKED

@@ -60,7 +60,8 @@ class Restraint:
         if self._verbs.intersection(tokenize(rest).words):
             other = read(rest)
             if other.kind is MessageKind.TASK and other.flows and other.flows[0].dact != dact:
-                return replace(other, assumed=(self._tell(mood, dact, words), *other.assumed))
+                told = self._tell(mood, self._find_named(understood, words), words)
+                return replace(other, assumed=(told, *other.assumed))
         return self._hold(understood, mood, dact, context, words)
 
     def _find_mood(self, dact: Dact, words: Sequence[str], moods: Mapping[int, Mood]) -> Mood | None:
@@ -95,7 +96,13 @@ class Restraint:
             if is_offered and context.question.confirming:
                 return replace(plain, kind=MessageKind.DENIAL, intent=context.intent)
             return replace(plain, kind=MessageKind.CANCELLATION, target=dact)
-        return replace(plain, assumed=(self._tell(mood, dact, words),))
+        return replace(plain, assumed=(self._tell(mood, self._find_named(understood, words), words),))
+
+    def _find_named(self, understood: Understanding, words: Collection[str]) -> Dact:
+        """Return the most likely flow with a verb in the message, or the most likely flow if there is none."""
+        likely = [one.dact for one in understood.flows if one.dact in self._own]
+        named = (one for one in likely if any(_stems(word) & self._own[one] for word in words))
+        return next(named, likely[0])
 
     def _refuse(
         self,

@@ -28,9 +28,9 @@ from orchestrator.nlu.phrase import (
     is_telling,
 )
 from orchestrator.nlu.system1.extract.extractor import Extractor
-from orchestrator.nlu.system1.extract.found import Candidate, places_of
-from orchestrator.nlu.system1.extract.numbers import ORDINALS
-from orchestrator.nlu.system1.requests import POLITE_WORDS, REPEATING
+from orchestrator.nlu.system1.extract.found import DATE, Candidate, places_of
+from orchestrator.nlu.system1.extract.numbers import ORDINALS, TIMES
+from orchestrator.nlu.system1.requests import POLITE_WORDS, REPEATING, UNDOING, request_verbs
 from orchestrator.nlu.system1.slot_assignment import read_cues, slot_words
 from orchestrator.nlu.system1.training.examples import kind_texts
 from orchestrator.nlu.text import LONGEST_CHECKED, NARROWING, PREPOSITIONS, tokenize, word_at, word_set
@@ -46,6 +46,8 @@ _MANY = 2
 """A request with at least this many values stays certain even if most of its words are unused."""
 _SURE_CUES = word_set("from to")
 _ANSWERED = frozenset({Digression.CLARIFICATION, Digression.HELP, Digression.STATUS, Digression.PERSON})
+_SEVERAL = word_set("both each every")
+"""Words that request a change to several things, which one call doesn't make."""
 _CHANGING = NARROWING | EXCLUDING_WORDS
 
 
@@ -127,7 +129,8 @@ class UnusedWords:
         key = (kind, spec and spec.dact, frozenset(understood.slots), target, understood.copied, is_offered)
         known = self._known.get(key) if is_kept else None
         if known is None:
-            known = self._vocabulary(understood, spec) | (frozenset[str]() if is_offered else POLITE_WORDS)
+            polite = POLITE_WORDS - TIMES if understood.copied else POLITE_WORDS  # “the same, a week later”
+            known = self._vocabulary(understood, spec) | (frozenset[str]() if is_offered else polite)
             if is_kept:
                 self._known[key] = known
         return known
@@ -148,6 +151,10 @@ class UnusedWords:
             known |= REPEATING
         if (answer := self._answers.get(understood.target or "")) is not None:
             known.update(*(_words(example) for example in answer.examples))
+        if spec is not None and names_deed and not UNDOING.isdisjoint(request_verbs((spec,))):
+            known |= UNDOING
+        if spec is not None and spec.family is not Family.READ and names_deed:
+            return frozenset(known.difference(_SEVERAL - _words(" ".join(spec.examples))))
         return frozenset(known)
 
     def _find_half_used(
@@ -166,6 +173,7 @@ class UnusedWords:
             )
             for place in places if slot is not None and is_part else ():
                 first = self._begin_of_phrase(phrase, place.start, name, known)
+                first = min(first, _begin_of_duration(phrase, place.start, spec))
                 last = find_end_of_number(phrase, place, known)
                 rival = find_rival(phrase, place) if self._is_only(slot, spec) else None
                 is_answer = name == asked and SAYING_LITTLE.issuperset(phrase.utterance.words[: place.start])
@@ -210,6 +218,21 @@ class UnusedWords:
     def _is_cued(self, phrase: Phrase, place: range, name: str) -> bool:
         before = word_at(phrase.utterance.words, place.start - 1)
         return before == "to" or before in self._cues.get(name, ())
+
+
+def _begin_of_duration(phrase: Phrase, start: int, spec: FlowSpec) -> int:
+    """Return the start of a duration before a date, as in “a week on Tuesday”, or `start` if there is none.
+
+    Durations in the flow's examples, such as “for two nights from Tuesday”, don't change a date.
+    """
+    words, used = phrase.utterance.words, phrase.find_used(phrase.slots)
+    at = start
+    while at > 0 and words[at - 1] in GENERIC:
+        at -= 1
+    is_date = any(one.kind == DATE and one.first == start for one in phrase.candidates)
+    if not is_date or at == 0 or words[at - 1] not in TIMES or used.intersection((at - 1, at - 2)):
+        return start
+    return start if any(words[at - 1] in _words(one) for one in spec.examples) else at - 1
 
 
 def _with_ordinals(known: frozenset[str], phrase: Phrase, context: NluContext) -> frozenset[str]:

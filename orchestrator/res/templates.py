@@ -114,6 +114,7 @@ class Templates:
     def __init__(self, domain: Domain, registry: Registry, base: Mapping[str, str]) -> None:
         sources = {**base, **domain.templates}
         self._names = frozenset(sources)
+        self._own = frozenset(domain.templates)
         self._fixed = frozenset(name for name, source in sources.items() if _FIXED.search(source))
         self._sources, self._compiled = sources, dict[str, _Compiled]()
         self.labels = {
@@ -127,6 +128,10 @@ class Templates:
     def first(self, *names: str) -> str | None:
         """Return the first of `names` that has a template, or None."""
         return next(filter(self._names.__contains__, names), None)
+
+    def is_own(self, name: str) -> bool:
+        """Return whether the domain has a template with this name."""
+        return name in self._own
 
     def is_fixed(self, name: str) -> bool:
         """Return whether a template forbids rephrasing: it contains ``{# naturalize: off #}`` (RS-3)."""

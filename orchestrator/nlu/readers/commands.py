@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 
-from orchestrator.dialogue.specification import FlowSpec
+from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
 from orchestrator.domain.configuration import Command
 from orchestrator.domain.model import Answer
+from orchestrator.nlu.clauses import CLAUSE_WORDS
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reader, Reading
 from orchestrator.nlu.readers.setup import ReaderSetup
+from orchestrator.nlu.system1.requests import find_partings
+from orchestrator.nlu.text import tokenize
 from orchestrator.types import Dact
 
 LONGEST_COMMAND = 300
@@ -24,6 +27,8 @@ class Commands:
     patterns: tuple[tuple[re.Pattern[str], Command], ...]
     flows: Mapping[Dact, FlowSpec]
     answers: Mapping[str, Answer]
+    is_request: Callable[[str, NluContext], bool]
+    """Returns whether a text requests a task."""
 
     @classmethod
     def compile(
@@ -32,6 +37,7 @@ class Commands:
         flows: Mapping[Dact, FlowSpec],
         answers: Iterable[Answer],
         *,
+        is_request: Callable[[str, NluContext], bool] = lambda _text, _context: False,
         development: bool,
     ) -> Commands:
         """Compile the commands. Omit shortcuts for developers unless `development` is True."""
@@ -40,19 +46,40 @@ class Commands:
             for command in commands
             if development or not command.development
         )
-        return cls(patterns, flows, {answer.name: answer for answer in answers})
+        return cls(patterns, flows, {answer.name: answer for answer in answers}, is_request)
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
         """Interpret a message as the first command that matches all of it, or return None.
 
-        A command with `after` matches only if one of those flows was completed last.
+        A command with `after` matches only if one of those flows was completed last. A request in a command's
+        values (“I always fly business, so book …”) isn't part of the command and is interpreted later.
         """
         text = message.text
         for pattern, command in self.patterns if len(text) <= LONGEST_COMMAND else ():
             match = pattern.fullmatch(text)
-            if match is not None and (not command.after or _is_after(command, context)):
-                return Reading(self._understand(text, command, match))
+            if match is None or (command.after and not _is_after(command, context)):
+                continue
+            first, rest = self._split(match, context)
+            begun = pattern.fullmatch(first) if rest else match
+            if begun is not None and not self._holds_clause(command, begun):
+                return Reading(replace(self._understand(text, command, begun), later=rest))
         return None
+
+    def _split(self, match: re.Match[str], context: NluContext) -> tuple[str, str]:
+        """Return the message's text before a request in one of the command's values, and the request or ""."""
+        spans = [match.span(name) for name in match.groupdict()]
+        for start, end in find_partings(match.string):
+            is_inside = any(first < start and end < last for first, last in spans)
+            if is_inside and self.is_request(match.string[end:], context):
+                return match.string[:start], match.string[end:]
+        return match.string, ""
+
+    def _holds_clause(self, command: Command, match: re.Match[str]) -> bool:
+        """Return whether a value other than free text contains a word such as “but”, so that it isn't a name."""
+        flow = self.flows.get(Dact(command.flow or ""))
+        slots = flow.slots if flow is not None else {}
+        names = [said for name, said in match.groupdict().items() if said and not _is_text(slots.get(name))]
+        return any(not CLAUSE_WORDS.isdisjoint(tokenize(said).words) for said in names)
 
     def _understand(self, text: str, command: Command, match: re.Match[str]) -> Understanding:
         if command.flow is None:
@@ -68,11 +95,17 @@ class Commands:
         return Understanding(MessageKind.TASK, Source.COMMAND, text, intent, flows, slots)
 
 
+def _is_text(slot: SlotSpec | None) -> bool:
+    return slot is not None and slot.is_free_text
+
+
 def _is_after(command: Command, context: NluContext) -> bool:
     return bool(context.completed) and context.completed[0].spec.dact in command.after
 
 
 def make(setup: ReaderSetup) -> Reader | None:
-    commands, answers = setup.domain.config.commands, setup.domain.answers
-    compiled = Commands.compile(commands, setup.system1.flows, answers, development=setup.development)
+    commands, answers, system1 = setup.domain.config.commands, setup.domain.answers, setup.system1
+    compiled = Commands.compile(
+        commands, system1.flows, answers, is_request=system1.is_request, development=setup.development
+    )
     return compiled.read if compiled.patterns else None

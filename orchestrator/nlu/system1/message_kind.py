@@ -306,13 +306,20 @@ def _names_another(mentions: Mapping[str, Mention], values: Mapping[str, object]
 
 
 def asks_something(words: Sequence[str], candidates: Iterable[Candidate]) -> bool:
-    """Return whether a message asks a question without proposing a value."""
+    """Return whether a message asks a question without proposing a value.
+
+    A question can follow a clause without values: “hang on, is DY828 delayed?”.
+    """
+    inside = places_of(candidates)
+    if words[-1:] == ["?"]:
+        commas = (at for at, word in enumerate(words) if word == "," and inside.isdisjoint(range(at)))
+        ahead = max(commas, default=-1) + 1
+        words, inside = words[ahead:], {at - ahead for at in inside}
     start = _begin_of_question(words)
     if start == len(words) or words[start] not in ASKING or is_proposal(words):
         return False
     if words[start] in WH_WORDS:
         return True
-    inside = places_of(candidates)
     return not all(
         at in inside or not word.isalnum() or word in _AROUND_PROPOSED for at, word in enumerate(words)
     )

@@ -12,7 +12,7 @@ from itertools import chain
 from re import Pattern
 
 from orchestrator.dialogue.specification import Family, FlowSpec
-from orchestrator.dialogue.understanding import Mention
+from orchestrator.dialogue.understanding import Mention, MessageKind
 from orchestrator.domain.model import Answer, Domain, Entity
 from orchestrator.domain.tool_schema import RowsSpec
 from orchestrator.nlu.nlu_context import NluContext
@@ -23,6 +23,7 @@ from orchestrator.nlu.system1.extract.gazetteer import Gazetteer
 from orchestrator.nlu.system1.linear import TrainedModels, key_of, train_once
 from orchestrator.nlu.system1.message_kind import Decider
 from orchestrator.nlu.system1.readings import Case, Learnt, read
+from orchestrator.nlu.system1.requests import request_verbs
 from orchestrator.nlu.system1.slot_assignment import SlotAssigner
 from orchestrator.nlu.system1.training.examples import (
     Example,
@@ -33,7 +34,7 @@ from orchestrator.nlu.system1.training.examples import (
     typical_values,
 )
 from orchestrator.nlu.system1.training.learning import learn_labels
-from orchestrator.nlu.text import Lexicon
+from orchestrator.nlu.text import Lexicon, clean, tokenize
 from orchestrator.types import Dact, ToolId
 
 LIKELY = 0.35
@@ -107,6 +108,15 @@ class System1(Learnt):
 
     def think(self, text: str, context: NluContext) -> Reading:
         return read(Case(self, text, context))
+
+    def is_request(self, text: str, context: NluContext) -> bool:
+        """Return whether a message's part begins with a flow's request verb and probably requests a task."""
+        said = clean(text)
+        begins = tokenize(said).words[:1]
+        if request_verbs(self.flows.values()).isdisjoint(begins):
+            return False
+        reading = self.think(said, context)
+        return reading.understanding.kind is MessageKind.TASK and reading.confidence >= self.likely
 
     def opinion(self, text: str, context: NluContext) -> dict[Dact, float]:
         """Return the probability of each flow for a cleaned message."""

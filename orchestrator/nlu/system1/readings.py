@@ -27,11 +27,11 @@ from orchestrator.nlu.system1.classifier import Classifier, Weighed, weigh
 from orchestrator.nlu.system1.extract.dates import count_from
 from orchestrator.nlu.system1.extract.extractor import Extractor
 from orchestrator.nlu.system1.extract.found import UNLISTED, Candidate
-from orchestrator.nlu.system1.message_kind import Decider, Evidence
-from orchestrator.nlu.system1.requests import are_two_requests, request_verbs, split_request
+from orchestrator.nlu.system1.message_kind import Decider, Evidence, names_only
+from orchestrator.nlu.system1.requests import UNDOING, are_two_requests, request_verbs, split_request
 from orchestrator.nlu.system1.slot_assignment import SlotAssigner
 from orchestrator.nlu.system1.training.examples import kind_texts
-from orchestrator.nlu.text import Lexicon, Utterance, clean, tokenize, word_set
+from orchestrator.nlu.text import Lexicon, Utterance, clean, tokenize
 from orchestrator.types import Dact, ToolId
 
 _OF_PLANS = frozenset({MessageKind.CORRECTION, MessageKind.SLOT_VALUE, MessageKind.DENIAL, MessageKind.TASK})
@@ -43,7 +43,6 @@ _NEW_TEXT = re.compile(
     r"[ :]+(?P<new>\S.*)",
     re.IGNORECASE | re.DOTALL,
 )
-_UNDOING = word_set("cancel undo delete refund revoke")
 _MOST_CUTS = 4  # limits the cost of messages with hundreds of parts; the rest is read in later turns
 
 
@@ -170,8 +169,10 @@ def _read_new_text(case: Case) -> Reading | None:
 
 
 def _read_undone(case: Case) -> Reading | None:
-    """Interpret "cancel it" after completed tasks as a request for the only flow that cancels their outputs."""
-    context, verbs = case.context, _UNDOING.intersection(case.utterance.words)
+    """Interpret "cancel it" or "undo it" as a request for the only flow that cancels the outputs of completed tasks."""
+    context, words = case.context, case.utterance.words
+    moods = find_moods(words, UNDOING)
+    verbs = {word for at, word in enumerate(words) if word in UNDOING and at not in moods}
     if context.tasks or not verbs:
         return None
     held = {str(value) for past in context.completed for value in past.values.values()}
@@ -179,11 +180,10 @@ def _read_undone(case: Case) -> Reading | None:
         if one.kind not in UNLISTED and held.isdisjoint(str(read.value) for read in one.readings.values()):
             return None
     given = {name for past in context.completed for name in past.outputs}
-    flows = [
-        flow
-        for flow in case.system1.flows.values()
-        if given & {*flow.inputs} and verbs & request_verbs((flow,))
-    ]
+    takers = [flow for flow in case.system1.flows.values() if given & {*flow.inputs}]
+    flows = [flow for flow in takers if verbs & request_verbs((flow,))]
+    if not flows and verbs == {"undo"}:
+        flows = [flow for flow in takers if UNDOING & request_verbs((flow,))]
     if len(flows) != 1:
         return None
     return _rule(Understanding.of_task(flows[0], Source.SYSTEM1, case.utterance.text, {}))
@@ -192,7 +192,10 @@ def _read_undone(case: Case) -> Reading | None:
 def _read_two_requests(case: Case) -> Reading | None:
     """Interpret the first of several requests. Parley interprets the rest after the first request has ended."""
     system1 = case.system1
-    parts = split_request(case.utterance.text, system1.flows.values())
+    said = case.utterance
+    listed = [one for one in case.candidates if one.kind not in UNLISTED]
+    values = [(said.starts[one.first], said.ends[one.last - 1]) for one in listed]
+    parts = split_request(said.text, system1.flows.values(), values)
     if parts is None or case.context.question.slot is not None or case.depth == _MOST_CUTS:
         return None
     first, rest, is_certain = parts
@@ -315,8 +318,16 @@ def _digression(understand: Callable[..., Understanding], case: Case) -> Underst
     last = max((place for place, word in enumerate(words) if word.isalnum()), default=0)
     if digression is Digression.PERSON and last in find_moods(words, ()):
         return understand(MessageKind.UNKNOWN)  # “I don't want to talk to a person”
-    if digression is Digression.STATUS and any(one.kind not in UNLISTED for one in case.candidates):
-        digression = Digression.QUESTION  # questions about progress contain no values
+    is_idle = not case.context.tasks and not names_only(words, Digression.STATUS, case.context)
+    has_value = any(one.kind not in UNLISTED for one in case.candidates)
+    if digression is Digression.STATUS and (has_value or is_idle):
+        digression = Digression.QUESTION  # questions about progress contain no values and few other words
+    if (
+        case.kind is MessageKind.CHITCHAT
+        and words[-1:] == ["?"]
+        and not names_only(words, case.kind, case.context)
+    ):
+        return understand(MessageKind.DIGRESSION, digression=Digression.QUESTION)
     return understand(case.kind, digression=digression)
 
 

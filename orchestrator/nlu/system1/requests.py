@@ -1,7 +1,7 @@
 """Split messages into requests, and collect request verbs."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 
 from orchestrator.dialogue.specification import FlowSpec
@@ -16,6 +16,8 @@ _PARTS = re.compile(
 )
 _JOINED = re.compile(r",? and (?:please )?|, (?:please )?", re.IGNORECASE)
 """Separators of values. If the first word of a request follows, they separate two requests."""
+_AFTER_STATEMENT = re.compile(r",? (?:and|but|so) (?:please )?", re.IGNORECASE)
+UNDOING = word_set("cancel undo delete refund revoke")
 REPEATING = word_set("same another again")
 POLITE_WORDS = word_set("""
     please plz pls thx thanks thank hi hello hey dear well great nice lovely quick quickly today now soon asap really
@@ -26,16 +28,25 @@ POLITE_WORDS = word_set("""
 """)
 
 
-def split_request(text: str, flows: Iterable[FlowSpec]) -> tuple[str, str, bool] | None:
+def find_partings(text: str) -> list[tuple[int, int]]:
+    """Return the spans of the words that can separate a statement from a request after it, in text order."""
+    return sorted(one.span() for pattern in (_PARTS, _AFTER_STATEMENT) for one in pattern.finditer(text))
+
+
+def split_request(
+    text: str, flows: Iterable[FlowSpec], values: Collection[tuple[int, int]] = ()
+) -> tuple[str, str, bool] | None:
     """Split a message into its first request and the rest, or return None for a single request.
 
     The third item is True if the words between the two parts can only separate requests. `flows`: flows that
-    users can request.
+    users can request. `values`: spans of known values, such as “Dr. Hale”, which aren't split.
     """
     verbs = request_verbs(flows)
     for parting, is_certain in ((_PARTS, True), (_JOINED, False)):
         for found in parting.finditer(text):
             first, rest = text[: found.start()].strip(), text[found.end() :].strip()
+            if any(start < found.end() and found.start() < end for start, end in values):
+                continue
             asks = rest.partition(" ")[0].lower() in verbs and not verbs.isdisjoint(tokenize(first).words)
             if first and rest and (is_certain or asks):
                 return first, rest, is_certain

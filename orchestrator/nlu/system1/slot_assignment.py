@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TypeAlias
 
 from orchestrator.dialogue.slots import LIST_TYPES
@@ -41,9 +42,10 @@ from orchestrator.nlu.system1.extract.numbers import (
     is_pronoun,
 )
 from orchestrator.nlu.system1.extract.times import in_part_of_day
-from orchestrator.nlu.text import Utterance, tokenize, word_set
+from orchestrator.nlu.text import PREPOSITIONS, Utterance, tokenize, word_set
 
 PEOPLE = "people"
+_PAIR = 2
 _REACH = 12
 """Maximum distance between an excluding word and the value that it excludes, in tokens."""
 _UNMEANT = frozenset({Mood.EXCLUDED, Mood.FORBIDDEN})
@@ -149,7 +151,9 @@ class SlotAssigner:
         is_active = context.active is not None and flow.dact == context.active.dact
         asked = context.question.slot if is_active else None
         known = self._know(flow)
-        mentions = self.assign(utterance, candidates, flow, asked)
+        mentions = _without_alternatives(
+            self.assign(utterance, candidates, flow, asked), utterance, candidates
+        )
         if not known.singles.keys().isdisjoint(utterance.words):
             mentions = count_single(utterance, known.singles) | mentions
         people = known.people if TELLS_PEOPLE.search(utterance.text) else None
@@ -160,7 +164,37 @@ class SlotAssigner:
         if asked is not None and asked in known.yes_or_no and asked not in mentions:
             answer = read_answer(utterance, known.yes_or_no[asked], self._extractor.gazetteer, context.today)
             mentions |= {} if answer is None else {asked: answer}
-        return count_from(mentions, flow, context.values) if is_active else mentions
+        if not is_active:
+            return mentions
+        mentions = self._without_repairs(utterance, candidates, flow, mentions, context)
+        return count_from(mentions, flow, context.values)
+
+    def _without_repairs(
+        self,
+        utterance: Utterance,
+        candidates: Sequence[Candidate],
+        flow: FlowSpec,
+        mentions: dict[str, Mention],
+        context: NluContext,
+    ) -> dict[str, Mention]:
+        """Return `mentions` without a value that replaces another slot's old value by accident.
+
+        In “to Gdansk, I mean Warsaw”, no word before “Warsaw” indicates the slot `origin`.
+        """
+        filled = mentions.keys() & context.values.keys() - {context.question.slot}
+        if len(mentions) < _PAIR or not filled:
+            return mentions
+        indicated = self.find_named(utterance, candidates, flow) | {context.question.slot}
+        first = {name: _first_of(mention, candidates) for name, mention in mentions.items()}
+        before = {name: utterance.words[at - 1] if at > 0 else "" for name, at in first.items()}
+        kinds = self._know(flow).kinds
+        dropped = {
+            name
+            for name in filled - indicated
+            for other in mentions.keys() & indicated
+            if kinds[name] == kinds[other] and first[other] < first[name] and before[name] not in PREPOSITIONS
+        }
+        return {name: mention for name, mention in mentions.items() if name not in dropped}
 
     def _know(self, flow: FlowSpec) -> _FlowSlots:
         if flow.dact not in self._known:
@@ -180,7 +214,7 @@ class SlotAssigner:
         for candidate, possible, names in zip(candidates, takers, named, strict=True):
             if not TIMES.isdisjoint(utterance.words[: candidate.first][-1:]):
                 continue  # the “later” of “a day later” isn't a time of day
-            is_one = candidate.kind == NUMBER and is_pronoun(utterance, candidate)
+            is_one = candidate.kind == NUMBER and is_pronoun(utterance, candidate.first, candidate.last)
             if is_one or is_negated(utterance, candidate):
                 continue
             is_only = len([others for others in named if not others.isdisjoint(names)]) == 1
@@ -284,6 +318,22 @@ class SlotAssigner:
         if repaired is not None:
             return read_as(repaired, candidate.text)
         return as_unknown(candidate.text, candidate.text, slot)
+
+
+def _without_alternatives(
+    mentions: dict[str, Mention], utterance: Utterance, candidates: Sequence[Candidate]
+) -> dict[str, Mention]:
+    """Return `mentions` without the second of two alternatives: “Rome or Milan” fills only one slot."""
+    seconds = {
+        other.text
+        for one, other in pairwise(candidates)
+        if one.kind == other.kind and utterance.words[one.last : other.first] == ["or"]
+    }
+    return {name: mention for name, mention in mentions.items() if mention.text not in seconds}
+
+
+def _first_of(mention: Mention, candidates: Sequence[Candidate]) -> int:
+    return next((one.first for one in candidates if one.text == mention.text), -1)
 
 
 def read_as(reading: Reading, text: str) -> Mention:

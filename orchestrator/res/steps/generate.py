@@ -149,7 +149,7 @@ def render_completed(context: TurnContext, flow: BaseFlow, templates: Templates)
     """
     values = context_of(context, flow)
     intent = flow.spec.intent.lower()
-    own = templates.first(flow.dact, intent)
+    own = templates.first(flow.dact, *filter(templates.is_own, [intent]))  # “Ask” isn't the template `ask`
     base = templates.first(flow.spec.family.value.lower(), "completed") or "completed"
     text = try_template(templates, own, values, context, flow) if own is not None else None
     if text is not None and own is not None:

@@ -19,7 +19,7 @@ from orchestrator.nlu.system1.extract.extractor import (
 )
 from orchestrator.nlu.system1.extract.found import DATE, MONEY, NUMBER, TIME, reading_of
 from orchestrator.nlu.system1.extract.gazetteer import Gazetteer
-from orchestrator.nlu.system1.extract.numbers import find_numbers
+from orchestrator.nlu.system1.extract.numbers import find_numbers, is_pronoun
 from orchestrator.nlu.system1.extract.times import in_part_of_day
 from orchestrator.nlu.text import Utterance, find_phrase, key_of, tokenize, word_set
 from orchestrator.saying import say
@@ -69,7 +69,9 @@ def in_list(mention: Mention, slot: SlotSpec) -> Mention:
 
 def _read_typed(core: str, slot: SlotSpec, today: date) -> Mention | None:
     kinds = kinds_of(slot)
-    numbers = find_numbers(tokenize(core))
+    said = tokenize(core)
+    spans = ((one, said.token_span(one.start, one.end)) for one in find_numbers(said))
+    numbers = [one for one, span in spans if not is_pronoun(said, *span)]
     if DATE in kinds:
         if core.isdigit() or len(core.split()) > _FEW_WORDS:
             return None

@@ -9,7 +9,7 @@ from functools import cache
 
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.domain.locales import Separators
-from orchestrator.nlu.system1.extract.found import MONEY, NUMBER, Candidate, Found, Reading
+from orchestrator.nlu.system1.extract.found import MONEY, NUMBER, Found, Reading
 from orchestrator.nlu.text import Utterance, word_set
 
 UNITS: dict[str, int] = {
@@ -211,11 +211,11 @@ def count_single(utterance: Utterance, things: Mapping[str, str]) -> dict[str, M
 _BEFORE_ONE = word_set("for just only add is make it with and to need want book no")
 
 
-def is_pronoun(utterance: Utterance, candidate: Candidate) -> bool:
-    """Return whether “one” isn't used as a number, as in “the best one” or “one way”."""
-    words, first = utterance.words, candidate.first
+def is_pronoun(utterance: Utterance, first: int, last: int) -> bool:
+    """Return whether the “one” from `first` to `last` isn't a number, as in “the best one” or “one way”."""
+    words = utterance.words
     is_number = first == 0 or words[first - 1] in _BEFORE_ONE
-    is_one = words[first : candidate.last] == ["one"]
+    is_one = words[first:last] == ["one"]
     return is_one and (not is_number or words[first + 1 : first + 2] in (["way"], ["of"], ["which"], ["in"]))
 
 

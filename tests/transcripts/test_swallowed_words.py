@@ -1,0 +1,168 @@
+"""No command, value or reference swallows words that request, join or limit something else (IR-6, NL-8)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from parley.simulator import Conversation
+from tests.cases import for_each
+from tests.trained import converse, converse_after, state_of
+from tests.transcripts.test_never_the_wrong_deed import after, begin, booked
+from tests.transcripts.test_other_languages import begin as begin_in
+
+FLIGHT = "book a flight from Oslo to Rome on 3 december"
+
+
+def held(talk: Conversation) -> dict[str, Any]:
+    """Return the slot values of the flow on top."""
+    top = state_of(talk)["stack"][-1:]
+    return {name: one["value"] for name, one in top[0]["slots"].items()} if top else {}
+
+
+def saved(turn: dict[str, Any]) -> list[str]:
+    return [one["arguments"]["new_name"] for one in turn["tools"] if one["tool_id"] == "result_save"]
+
+
+@for_each(
+    "words",
+    [
+        f"I always fly business, so {FLIGHT}",
+        f"I usually take the train but {FLIGHT}",
+        f"I never pay by card. {FLIGHT}",
+        f"remember that I like aisle seats and {FLIGHT}",
+    ],
+)
+async def test_a_request_behind_a_preference_is_carried_out(words: str) -> None:
+    talk = begin()
+    turn = await talk.say(words)
+
+    remembered = [one["arguments"]["preference"] for one in turn["tools"] if "preference" in one["arguments"]]
+    assert all("Rome" not in one for one in remembered), remembered
+    assert f"Now to “{FLIGHT}”" in turn["reply"]
+    assert turn["ambiguity"]["level"] == "confirmation"
+    assert await booked(talk) == []
+
+
+async def test_a_preference_with_an_and_in_it_stays_one() -> None:
+    turn = await begin().say("remember that I like window seats and early flights")
+    assert turn["tools"][0]["arguments"]["preference"] == "I like window seats and early flights"
+
+
+@for_each(
+    ("words", "names"),
+    [
+        ("save cars as autos and stocks as shares", []),
+        ("save cars as autos but not now", []),
+        ("save cars as autos if you can", []),
+        ("save cars as autos, please", ["autos"]),
+        ("save cars as autos then export it as csv", ["autos"]),
+    ],
+)
+async def test_a_name_ends_where_another_clause_begins(words: str, names: list[str]) -> None:
+    turn = await converse("analytics").say(words)
+    assert saved(turn) == names
+    assert names or "I've saved" not in turn["reply"]
+
+
+@for_each("words", ["Rome or Madrid", "from Rome or Madrid", "Rome or Madrid, I don't mind"])
+async def test_alternatives_fill_no_two_slots(words: str) -> None:
+    talk = await after("book a flight")
+    turn = await talk.say(words)
+    assert "Rome or Madrid" in turn["reply"]
+    assert held(talk).keys().isdisjoint({"origin", "destination"})
+
+
+async def test_a_value_that_replaces_the_one_before_it_leaves_the_other_slot() -> None:
+    talk = await after("book a flight", "from Oslo")
+    await talk.say("to Rome, I mean Madrid")
+    assert held(talk)["origin"] == "OSL"
+
+
+async def test_a_duration_before_a_day_is_not_dropped() -> None:
+    talk = begin()
+    turn = await talk.say("book a flight from Oslo to Rome a week on Tuesday")
+    assert "“a week on Tuesday”" in turn["reply"]
+    assert "date" not in held(talk)
+
+
+async def test_a_repetition_names_the_change_that_it_does_not_make() -> None:
+    talk = await after(FLIGHT, "yes")
+    turn = await talk.say("the same but the week after")
+    assert "“the week”" in turn["reply"]
+
+
+async def test_a_question_behind_a_call_for_attention_fills_no_slot() -> None:
+    talk = await after("book a flight", "from Oslo")
+    await talk.say("hang on, is SK4035 on time?")
+    assert (
+        "flight_number"
+        not in next(one for one in state_of(talk)["stack"] if one["dact"] == "book_flight")["slots"]
+    )
+
+
+async def test_the_last_one_is_no_hour() -> None:
+    talk = await converse_after("dental", "book a checkup on 3 december")
+    await talk.say("the last one")
+    assert "time" not in held(talk)
+
+
+async def test_a_period_in_a_name_ends_no_request() -> None:
+    talk = begin()
+    turn = await talk.say("book a flight from Oslo to St. Anthony on 3 december")
+    assert "After that" not in turn["reply"]
+    assert held(talk)["date"] == "2026-12-03"
+
+
+@for_each("words", ["cancel both", "cancel both bookings", "please cancel every booking"])
+async def test_a_task_for_one_thing_names_the_word_for_several(words: str) -> None:
+    talk = await after(FLIGHT, "yes", "book a flight from Rome to Madrid on 5 december", "yes")
+    turn = await talk.say(words)
+    assert f"“{'every' if 'every' in words else 'both'}”" in turn["reply"]
+    assert len(await booked(talk)) == 2
+
+
+async def test_a_no_at_the_end_forbids_in_german() -> None:
+    turn = await begin_in("de").say("Storniere meine Buchung nicht")
+    assert turn["flows"] == []
+
+
+async def test_a_message_too_long_to_check_starts_nothing() -> None:
+    turn = await begin().say("I went to the market and bought an apple. " * 60 + FLIGHT)
+    assert turn["flows"] == []
+    assert "too much" in turn["reply"]
+
+
+@pytest.mark.parametrize(
+    ("words", "is_asked"), [("undo that", True), ("undo it please", True), ("don't undo that", False)]
+)
+async def test_undo_offers_to_cancel_what_was_booked(words: str, *, is_asked: bool) -> None:
+    talk = await after(FLIGHT, "yes")
+    turn = await talk.say(words)
+    assert ("Shall I cancel it?" in turn["reply"]) is is_asked
+    assert await booked(talk) == [("OSL", "FCO")]
+
+
+async def test_reported_speech_is_named_by_its_own_verb() -> None:
+    turn = await begin().say('my neighbor said "cancel my booking"')
+    assert "“cancel a booking”" in turn["reply"]
+
+
+@for_each(
+    ("domain", "words"),
+    [
+        ("dental", "where is the station?"),
+        ("travel", "did you see the game?"),
+        ("analytics", "what is the meaning of life?"),
+        ("lending", "can you sing?"),
+    ],
+)
+async def test_an_unknown_question_is_neither_small_talk_nor_about_progress(domain: str, words: str) -> None:
+    assert (await converse(domain).say(words))["reply"] == "Sorry, I don't know that."
+
+
+async def test_the_next_task_is_named_within_the_sentence() -> None:
+    talk = await after("show flights from Oslo to Madrid on Monday")
+    turn = await talk.say("👌")
+    assert "Would you like to book a flight now?" in turn["reply"]
