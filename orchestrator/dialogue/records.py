@@ -163,16 +163,16 @@ class Shown:
         """Return a readable name for the row whose key is `value`, or None if there is no such row.
 
         The name is the key if the key is a word or phrase; otherwise, it is the row's other texts, joined by
-        commas, after the key if another row has the same texts.
+        commas, after the key if two rows have the same texts.
         """
         row = next((row for row in self.rows if row.get(self.key) == value), None)
         if row is None:
             return None
         if isinstance(value, str) and (" " in value or value.isalpha()):
             return value
-        name = self._join_texts(row)
-        is_shared = sum(self._join_texts(one) == name for one in self.rows) > 1
-        return f"{value}, {name}" if is_shared and name else name or str(value)
+        name, names = self._join_texts(row), [self._join_texts(one) for one in self.rows]
+        is_unclear = len({*names}) < len(names)
+        return f"{value}, {name}" if is_unclear and name else name or str(value)
 
     def _join_texts(self, row: JsonObject) -> str:
         return ", ".join(part for name, part in row.items() if name != self.key and isinstance(part, str))

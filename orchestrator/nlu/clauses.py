@@ -111,7 +111,7 @@ def _scopes(words: Sequence[str], verbs: Collection[str]) -> Iterator[tuple[Mood
             yield Mood.REPORTED, place, _end_of_report(words, place, verbs)
         elif _is_past(words, place, verbs):
             yield Mood.PAST, place, _end(words, place + 1, ())
-        elif word in _SUPPOSING:
+        elif word in _SUPPOSING or (word in FIRST_PERSON and _is_unreal(words, place, verbs)):
             yield Mood.SUPPOSED, place, _end(words, place + 1, ())
 
 
@@ -205,6 +205,12 @@ def _is_past(words: Sequence[str], place: int, verbs: Collection[str]) -> bool:
     while at < len(words) and words[at] in _HAVING:
         at += 1
     return at < len(words) and _is_past_form(words[at], verbs)
+
+
+def _is_unreal(words: Sequence[str], place: int, verbs: Collection[str]) -> bool:
+    """Return whether an unreal past begins with the pronoun at `place`: “I would have booked”."""
+    modal, have, past = (*words[place + 1 : place + 4], "", "", "")[:3]
+    return modal in _AUXILIARIES and have == "have" and _is_past_form(past, verbs)
 
 
 def _is_past_form(word: str, verbs: Collection[str]) -> bool:

@@ -8,6 +8,7 @@ import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 
 from orchestrator.domain.schema import LexiconFile
 from orchestrator.memory.tokenizer import fold
@@ -160,7 +161,7 @@ class Lexicon:
         """Return the original words in `text` for a translated phrase, or the phrase itself if it isn't found."""
         if not english or not self._english:
             return english
-        text = self._apply_patterns(text)
+        said_text, text = text, self._apply_patterns(text)
         pieces: list[tuple[str, str]] = []
         end = 0
         for found in self._known.finditer(text):
@@ -177,4 +178,21 @@ class Lexicon:
             if at < start + len(english) and at + len(said) > start:
                 kept += original
             at += len(said)
+        return _find_original(kept, text, said_text)
+
+
+def _find_original(kept: str, changed: str, text: str) -> str:
+    """Return the words of `text` for the part `kept` of `changed`, in which patterns have replaced some words."""
+    if kept in text:
         return kept
+    part, new, old = kept.split(), changed.split(), text.split()
+    first = next((at for at in range(len(new)) if new[at : at + len(part)] == part), None)
+    if first is None:
+        return kept
+    found: list[int] = []
+    for _, begin, end, old_begin, old_end in SequenceMatcher(None, new, old, autojunk=False).get_opcodes():
+        if begin < first + len(part) and first < end:
+            is_equal = end - begin == old_end - old_begin
+            ahead, behind = max(0, first - begin), max(0, end - first - len(part))
+            found += range(old_begin + ahead, old_end - behind) if is_equal else range(old_begin, old_end)
+    return " ".join(old[at] for at in found)

@@ -225,12 +225,15 @@ def _begin_of_duration(phrase: Phrase, start: int, spec: FlowSpec) -> int:
 
     Durations in the flow's examples, such as “for two nights from Tuesday”, don't change a date.
     """
-    words, used = phrase.utterance.words, phrase.find_used(phrase.slots)
-    at = start
+    words, at = phrase.utterance.words, start
+    if TIMES.isdisjoint(words):
+        return start
     while at > 0 and words[at - 1] in GENERIC:
         at -= 1
     is_date = any(one.kind == DATE and one.first == start for one in phrase.candidates)
-    if not is_date or at == 0 or words[at - 1] not in TIMES or used.intersection((at - 1, at - 2)):
+    if not is_date or at == 0 or words[at - 1] not in TIMES:
+        return start
+    if phrase.find_used(phrase.slots).intersection((at - 1, at - 2)):
         return start
     return start if any(words[at - 1] in _words(one) for one in spec.examples) else at - 1
 

@@ -166,3 +166,31 @@ async def test_the_next_task_is_named_within_the_sentence() -> None:
     talk = await after("show flights from Oslo to Madrid on Monday")
     turn = await talk.say("👌")
     assert "Would you like to book a flight now?" in turn["reply"]
+
+
+async def test_a_loose_preposition_does_not_outweigh_the_open_question() -> None:
+    talk = await after("book a flight to Rome")
+    await talk.say("we start in Vienna")
+    assert held(talk)["origin"] == "VIE"
+    assert held(talk)["destination"] == "FCO"
+
+
+@for_each("words", ["you booked the wrong day", "economy then"])
+async def test_a_remark_about_a_task_is_not_small_talk(words: str) -> None:
+    assert "Nice to hear" not in (await begin().say(words))["reply"]
+
+
+@for_each("words", ["I would have booked a flight to Rome", "I should have cancelled my booking"])
+async def test_an_unreal_past_requests_nothing(words: str) -> None:
+    assert (await begin().say(words))["flows"] == []
+
+
+@for_each(
+    ("language", "words", "quote"),
+    [
+        ("de", "Buche einen Flug von Oslo nach Rom am Montag oder Dienstag", "„am Montag oder Dienstag“"),
+        ("es", "Reserva un vuelo de Oslo a Madrid el lunes o el martes", "«el lunes o el martes»"),
+    ],
+)
+async def test_other_languages_are_quoted_in_their_own_words(language: str, words: str, quote: str) -> None:
+    assert quote in (await begin_in(language).say(words))["reply"]

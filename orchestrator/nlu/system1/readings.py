@@ -27,6 +27,7 @@ from orchestrator.nlu.system1.classifier import Classifier, Weighed, weigh
 from orchestrator.nlu.system1.extract.dates import count_from
 from orchestrator.nlu.system1.extract.extractor import Extractor
 from orchestrator.nlu.system1.extract.found import UNLISTED, Candidate
+from orchestrator.nlu.system1.extract.numbers import TIMES
 from orchestrator.nlu.system1.message_kind import Decider, Evidence, names_only
 from orchestrator.nlu.system1.requests import UNDOING, are_two_requests, request_verbs, split_request
 from orchestrator.nlu.system1.slot_assignment import SlotAssigner
@@ -171,9 +172,11 @@ def _read_new_text(case: Case) -> Reading | None:
 def _read_undone(case: Case) -> Reading | None:
     """Interpret "cancel it" or "undo it" as a request for the only flow that cancels the outputs of completed tasks."""
     context, words = case.context, case.utterance.words
+    if context.tasks or UNDOING.isdisjoint(words):
+        return None
     moods = find_moods(words, UNDOING)
     verbs = {word for at, word in enumerate(words) if word in UNDOING and at not in moods}
-    if context.tasks or not verbs:
+    if not verbs:
         return None
     held = {str(value) for past in context.completed for value in past.values.values()}
     for one in case.candidates:
@@ -182,7 +185,7 @@ def _read_undone(case: Case) -> Reading | None:
     given = {name for past in context.completed for name in past.outputs}
     takers = [flow for flow in case.system1.flows.values() if given & {*flow.inputs}]
     flows = [flow for flow in takers if verbs & request_verbs((flow,))]
-    if not flows and verbs == {"undo"}:
+    if not flows and verbs == {"undo"} and not context.question.is_open:
         flows = [flow for flow in takers if UNDOING & request_verbs((flow,))]
     if len(flows) != 1:
         return None
@@ -192,10 +195,10 @@ def _read_undone(case: Case) -> Reading | None:
 def _read_two_requests(case: Case) -> Reading | None:
     """Interpret the first of several requests. Parley interprets the rest after the first request has ended."""
     system1 = case.system1
-    said = case.utterance
-    listed = [one for one in case.candidates if one.kind not in UNLISTED]
-    values = [(said.starts[one.first], said.ends[one.last - 1]) for one in listed]
-    parts = split_request(said.text, system1.flows.values(), values)
+    text, flows = case.utterance.text, system1.flows.values()
+    if split_request(text, flows) is None:
+        return None
+    parts = split_request(text, flows, _find_values(case))
     if parts is None or case.context.question.slot is not None or case.depth == _MOST_CUTS:
         return None
     first, rest, is_certain = parts
@@ -207,6 +210,12 @@ def _read_two_requests(case: Case) -> Reading | None:
     if not are_two_requests(one, two, case.context, is_certain=is_certain):
         return None
     return Reading(replace(one, later=rest), min(begun.confidence, other.confidence), is_final=False)
+
+
+def _find_values(case: Case) -> list[tuple[int, int]]:
+    """Return the spans of the message's listed values, in characters."""
+    said, listed = case.utterance, (one for one in case.candidates if one.kind not in UNLISTED)
+    return [(said.starts[one.first], said.ends[one.last - 1]) for one in listed]
 
 
 def _read_part(case: Case, words: str, least: float) -> Reading | None:
@@ -322,13 +331,19 @@ def _digression(understand: Callable[..., Understanding], case: Case) -> Underst
     has_value = any(one.kind not in UNLISTED for one in case.candidates)
     if digression is Digression.STATUS and (has_value or is_idle):
         digression = Digression.QUESTION  # questions about progress contain no values and few other words
-    if (
-        case.kind is MessageKind.CHITCHAT
-        and words[-1:] == ["?"]
-        and not names_only(words, case.kind, case.context)
-    ):
-        return understand(MessageKind.DIGRESSION, digression=Digression.QUESTION)
+    if case.kind is MessageKind.CHITCHAT and not names_only(words, case.kind, case.context):
+        if words[-1:] == ["?"]:
+            return understand(MessageKind.DIGRESSION, digression=Digression.QUESTION)
+        if has_value or _is_about_tasks(case):
+            return understand(MessageKind.UNKNOWN)
     return understand(case.kind, digression=digression)
+
+
+def _is_about_tasks(case: Case) -> bool:
+    """Return whether a message has a word for a time span, or a verb of a flow, also in the past."""
+    words, verbs = set(case.utterance.words), request_verbs(case.system1.flows.values())
+    stems = {stem for word in words for stem in (word, word.removesuffix("ed"), word.removesuffix("d"))}
+    return not (TIMES.isdisjoint(words) and verbs.isdisjoint(stems))
 
 
 def _target_of(utterance: Utterance, kind: MessageKind) -> str | None:

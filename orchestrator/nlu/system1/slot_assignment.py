@@ -6,7 +6,7 @@ Cue words come from slot names, slot descriptions and the domain's examples: “
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
@@ -60,6 +60,8 @@ _LINKS = word_set(
 _GENERIC = word_set("date day time number please") | _LINKS | STOP_WORDS
 """Words that don't distinguish slots."""
 _CUES_OF_TYPES = {"source": word_set("from leaving departing"), "target": word_set("to into towards in for")}
+_LOOSE_CUES = word_set("in")
+"""Cues that the open question overrides if the cue's slot is filled: “we start in Vienna”."""
 _ARTICLES = word_set("the a an")
 _SEEMING = word_set("is was be been sounds looks seems")
 _PEOPLE = word_set("person persons people passengers travelers travellers adults tickets seats")
@@ -150,10 +152,10 @@ class SlotAssigner:
         """Return values for a flow's slots: candidates, counts, wishes, and the answer to a yes-or-no question."""
         is_active = context.active is not None and flow.dact == context.active.dact
         asked = context.question.slot if is_active else None
+        filled = context.values.keys() if is_active else ()
         known = self._know(flow)
-        mentions = _without_alternatives(
-            self.assign(utterance, candidates, flow, asked), utterance, candidates
-        )
+        assigned = self.assign(utterance, candidates, flow, asked, filled)
+        mentions = _without_alternatives(assigned, utterance, candidates)
         if not known.singles.keys().isdisjoint(utterance.words):
             mentions = count_single(utterance, known.singles) | mentions
         people = known.people if TELLS_PEOPLE.search(utterance.text) else None
@@ -202,11 +204,16 @@ class SlotAssigner:
         return self._known[flow.dact]
 
     def assign(
-        self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, asked: str | None
+        self,
+        utterance: Utterance,
+        candidates: Sequence[Candidate],
+        flow: FlowSpec,
+        asked: str | None,
+        filled: Collection[str] = (),
     ) -> dict[str, Mention]:
         """Assign to each of the flow's slots the candidate with the highest score. A candidate fills at most one slot.
 
-        `asked`: the slot that the open question requests, or None.
+        `asked`: the slot that the open question requests, or None. `filled`: the flow's slots with a value.
         """
         known, guesses = self._know(flow), list[_Guess]()
         takers = [find_takers(one, flow.slots.values(), known.kinds) for one in candidates]
@@ -218,7 +225,9 @@ class SlotAssigner:
             if is_one or is_negated(utterance, candidate):
                 continue
             is_only = len([others for others in named if not others.isdisjoint(names)]) == 1
-            guesses += self._guess(utterance, candidate, candidates, known, possible, asked, is_only=is_only)
+            guesses += self._guess(
+                utterance, candidate, candidates, known, possible, asked, filled, is_only=is_only
+            )
             # After the answer to the question, further values are for other slots.
             asked = None if asked in names else asked
         guesses.sort(key=lambda guess: (-guess[0], guess[1].first))
@@ -256,12 +265,15 @@ class SlotAssigner:
         known: _FlowSlots,
         possible: Sequence[SlotSpec],
         asked: str | None,
+        filled: Collection[str],
         *,
         is_only: bool,
     ) -> list[_Guess]:
         words = utterance.words
         named = _find_named(words, candidate.first, possible, known.names)
         before, cued = words[: candidate.first][-1:], self._find_cued(words, candidate, possible)
+        if any(slot.name == asked for slot in possible) and not _LOOSE_CUES.isdisjoint(before):
+            cued = [slot for slot in cued if slot.name not in filled]
         behind = words[candidate.last] if candidate.last < len(words) else ""
         is_value = candidate.last in [one.first for one in candidates]
         counts = candidate.kind == NUMBER and behind.isalpha() and not (is_value or behind in _GENERIC)
@@ -324,6 +336,8 @@ def _without_alternatives(
     mentions: dict[str, Mention], utterance: Utterance, candidates: Sequence[Candidate]
 ) -> dict[str, Mention]:
     """Return `mentions` without the second of two alternatives: “Rome or Milan” fills only one slot."""
+    if "or" not in utterance.words:
+        return mentions
     seconds = {
         other.text
         for one, other in pairwise(candidates)

@@ -11,7 +11,7 @@ from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.specification import Family, Priority
 from orchestrator.dialogue.state import DialogueState
-from orchestrator.types import Dact, SessionId, ToolId
+from orchestrator.types import Dact, JsonObject, SessionId, ToolId
 from tests.unit.dialogue.factories import make_flow_class, make_slot, make_spec
 
 FIND = make_flow_class(
@@ -147,3 +147,11 @@ def test_what_is_asked_for_again_is_not_taken_as_it_was() -> None:
     state.ambiguity.declare(AskSlot(flow_id=again.flow_id, slot="party"))
     flow = begin(state, ORDER, name="Old Mill")
     assert (flow.value("city"), "party" in flow.slots) == ("Oslo", False)
+
+
+def test_rows_with_the_same_texts_are_named_with_their_keys() -> None:
+    times: list[JsonObject] = [
+        {"time": at, "dentist": who} for at, who in (("08:00", "hale"), ("09:30", "osei"), ("11:00", "hale"))
+    ]
+    shown = Shown(ToolId("times_find"), Dact("find_times"), "time", times)
+    assert [shown.name(row["time"]) for row in times] == ["08:00, hale", "09:30, osei", "11:00, hale"]

@@ -60,6 +60,14 @@ def test_what_an_authors_own_words_leave_out_is_added() -> None:
     assert list_unshown(flow, {"place": "attic"}, listed[:1], "Shall I?") == []
 
 
+def test_a_value_is_shown_only_as_whole_words() -> None:
+    flow = make_setting().run.flow
+    given: JsonObject = {"packs": 4, "dentist": "hale"}
+    listed = list_arguments(flow, given, (), Registry({}), NOW)
+    left = list_unshown(flow, given, listed, "At 14:00 with Dr. Hale. Shall I?")
+    assert [one["name"] for one in left] == ["packs"]
+
+
 def test_a_cut_is_said() -> None:
     flow = make_setting().run.flow
     [shown] = list_arguments(flow, {"body": "x" * 5_000}, (), Registry({}), NOW)

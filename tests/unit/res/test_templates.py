@@ -76,6 +76,18 @@ def test_a_trip_whose_steps_ended_otherwise_is_told(found: JsonObject, told: str
     assert text.endswith(told)
 
 
+def test_an_intent_that_is_named_like_a_template_does_not_use_it() -> None:
+    """The template `ask` asks for a slot; the tutorial's domain has an intent “Ask”."""
+    domain, templates, _ = made("travel")
+    context = a_world("travel")
+    known = domain.flows[Dact("list_bookings")]
+
+    class Asked(known):
+        spec = replace(known.spec, dact=Dact("look_around"), intent="Ask")
+
+    assert render_completed(context, Asked(context.now), templates)[0] == "read"
+
+
 def test_a_table_is_told_without_hidden_columns_and_empty_values() -> None:
     context = a_world("travel")
     flow: BaseFlow = context.world.domain.flows[Dact("search_flights")](context.now)
