@@ -123,7 +123,7 @@ class NLU:
         )
         if message.text == understanding.text != message.english:
             understanding = replace(understanding, text=message.english)
-        if _is_unchecked(understanding, message, context):
+        if len(message.english) > LONGEST_CHECKED and _is_unchecked(understanding, message, context):
             kind, source, why = MessageKind.UNKNOWN, Source.SYSTEM1, Rejection.TOO_LONG
             understanding = Understanding(kind, source, words[:LONGEST_CHECKED], rejection=why)
         if understanding.rejection is not None:
@@ -246,7 +246,6 @@ def _is_unchecked(understanding: Understanding, message: Message, context: NluCo
 
     An answer that is free text may be long.
     """
-    if understanding.source is not Source.SYSTEM1 or len(message.english) <= LONGEST_CHECKED:
-        return False
     is_text = context.asks_for_text and understanding.kind is MessageKind.SLOT_VALUE
-    return not is_text and len(tokenize(message.english).words) > LONGEST_CHECKED
+    is_long = not is_text and len(tokenize(message.english).words) > LONGEST_CHECKED
+    return is_long and understanding.source is Source.SYSTEM1

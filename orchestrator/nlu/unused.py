@@ -165,6 +165,7 @@ class UnusedWords:
         `asked`: the requested slot. A message that begins with a value for this slot is an answer.
         """
         found: dict[str, range] = {}
+        has_duration = not TIMES.isdisjoint(phrase.utterance.words)
         for name, places in phrase.places.items():
             slot = spec.slots.get(name)
             is_part = (
@@ -173,7 +174,8 @@ class UnusedWords:
             )
             for place in places if slot is not None and is_part else ():
                 first = self._begin_of_phrase(phrase, place.start, name, known)
-                first = min(first, _begin_of_duration(phrase, place.start, spec))
+                if has_duration:
+                    first = min(first, _begin_of_duration(phrase, place.start, spec))
                 last = find_end_of_number(phrase, place, known)
                 rival = find_rival(phrase, place) if self._is_only(slot, spec) else None
                 is_answer = name == asked and SAYING_LITTLE.issuperset(phrase.utterance.words[: place.start])
@@ -226,8 +228,6 @@ def _begin_of_duration(phrase: Phrase, start: int, spec: FlowSpec) -> int:
     Durations in the flow's examples, such as “for two nights from Tuesday”, don't change a date.
     """
     words, at = phrase.utterance.words, start
-    if TIMES.isdisjoint(words):
-        return start
     while at > 0 and words[at - 1] in GENERIC:
         at -= 1
     is_date = any(one.kind == DATE and one.first == start for one in phrase.candidates)

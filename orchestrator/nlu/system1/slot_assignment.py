@@ -45,7 +45,6 @@ from orchestrator.nlu.system1.extract.times import in_part_of_day
 from orchestrator.nlu.text import PREPOSITIONS, Utterance, tokenize, word_set
 
 PEOPLE = "people"
-_PAIR = 2
 _REACH = 12
 """Maximum distance between an excluding word and the value that it excludes, in tokens."""
 _UNMEANT = frozenset({Mood.EXCLUDED, Mood.FORBIDDEN})
@@ -154,8 +153,9 @@ class SlotAssigner:
         asked = context.question.slot if is_active else None
         filled = context.values.keys() if is_active else ()
         known = self._know(flow)
-        assigned = self.assign(utterance, candidates, flow, asked, filled)
-        mentions = _without_alternatives(assigned, utterance, candidates)
+        mentions = self.assign(utterance, candidates, flow, asked, filled)
+        if "or" in utterance.words:
+            mentions = _without_alternatives(mentions, utterance, candidates)
         if not known.singles.keys().isdisjoint(utterance.words):
             mentions = count_single(utterance, known.singles) | mentions
         people = known.people if TELLS_PEOPLE.search(utterance.text) else None
@@ -168,7 +168,8 @@ class SlotAssigner:
             mentions |= {} if answer is None else {asked: answer}
         if not is_active:
             return mentions
-        mentions = self._without_repairs(utterance, candidates, flow, mentions, context)
+        if len(mentions) > 1 and filled:
+            mentions = self._without_repairs(utterance, candidates, flow, mentions, context)
         return count_from(mentions, flow, context.values)
 
     def _without_repairs(
@@ -184,8 +185,6 @@ class SlotAssigner:
         In “to Gdansk, I mean Warsaw”, no word before “Warsaw” indicates the slot `origin`.
         """
         filled = mentions.keys() & context.values.keys() - {context.question.slot}
-        if len(mentions) < _PAIR or not filled:
-            return mentions
         indicated = self.find_named(utterance, candidates, flow) | {context.question.slot}
         first = {name: _first_of(mention, candidates) for name, mention in mentions.items()}
         before = {name: utterance.words[at - 1] if at > 0 else "" for name, at in first.items()}
@@ -336,8 +335,6 @@ def _without_alternatives(
     mentions: dict[str, Mention], utterance: Utterance, candidates: Sequence[Candidate]
 ) -> dict[str, Mention]:
     """Return `mentions` without the second of two alternatives: “Rome or Milan” fills only one slot."""
-    if "or" not in utterance.words:
-        return mentions
     seconds = {
         other.text
         for one, other in pairwise(candidates)
