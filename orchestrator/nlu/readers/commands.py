@@ -77,7 +77,7 @@ class Commands:
     def _holds_clause(self, command: Command, match: re.Match[str]) -> bool:
         """Return whether a value other than free text contains a word such as “but”, so that it isn't a name."""
         flow = self.flows.get(Dact(command.flow or ""))
-        slots = flow.slots if flow is not None else {}
+        slots: Mapping[str, SlotSpec] = flow.slots if flow is not None else {}
         names = [said for name, said in match.groupdict().items() if said and not _is_text(slots.get(name))]
         return any(not CLAUSE_WORDS.isdisjoint(tokenize(said).words) for said in names)
 
