@@ -28,7 +28,7 @@ class Commands:
     flows: Mapping[Dact, FlowSpec]
     answers: Mapping[str, Answer]
     is_request: Callable[[str, NluContext], bool]
-    """Returns whether a text requests a task."""
+    """A function that returns whether a text requests a task."""
 
     @classmethod
     def compile(
