@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
@@ -33,6 +34,7 @@ from orchestrator.nlu.text import Utterance, clean, key_of, tokenize, word_set
 from orchestrator.types import Json, same_value
 
 _EXACT = frozenset({DATE, TIME, NUMBER})
+_CLOCK = re.compile(r"(\d\d?):(\d\d)")
 _COMPARING = word_set("more extra additional further other fewer less")
 """Words that make a number relative, as in “two more rooms”."""
 
@@ -261,7 +263,6 @@ def _names(text: str, value: Json) -> bool:
 
 def _alike(value: Json, read: Json, kind: str) -> bool:
     """Return whether a value equals a parsed value. Times match regardless of a.m. or p.m."""
-    if kind == TIME and isinstance(value, str) and isinstance(read, str) and ":" in value and ":" in read:
-        (hour, minute), (other, others_minute) = value.split(":", 1), read.split(":", 1)
-        return minute == others_minute and int(hour) % 12 == int(other) % 12
+    if kind == TIME and (said := _CLOCK.fullmatch(str(value))) and (other := _CLOCK.fullmatch(str(read))):
+        return said[2] == other[2] and int(said[1]) % 12 == int(other[1]) % 12
     return same_value(value, read)

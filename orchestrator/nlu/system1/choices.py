@@ -57,7 +57,8 @@ def _by_place(words: list[str], count: int) -> int | None:
     if len(telling) != 1:
         return None
     (word,) = telling
-    place = int(word) - 1 if word.isdecimal() and len(word) < 3 and word != "0" else _PLACES.get(word, count)
+    is_number = word.isdecimal() and len(word) < 3 and int(word) > 0
+    place = int(word) - 1 if is_number else _PLACES.get(word, count)
     place = count - 1 if place == -1 else place
     return place if place < count else None
 

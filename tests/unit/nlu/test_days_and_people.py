@@ -29,6 +29,11 @@ def test_a_day_is_found(said: str, value: str) -> None:
     assert found.reading.value == value
 
 
+def test_a_day_of_the_year_zero_is_invalid() -> None:
+    [found] = find_dates(tokenize("the first monday of may 0000"), FRIDAY)
+    assert (found.reading.value, bool(found.reading.invalid)) == (None, True)
+
+
 def test_a_weekday_follows_the_day_before_it() -> None:
     found = find_days(tokenize("from monday to friday"), FRIDAY)
     assert [one.reading.value for one in found] == ["2026-11-23", "2026-11-27"]

@@ -108,9 +108,10 @@ def test_times(text: str, expected: str) -> None:
     assert [item.reading.value for item in find_times(said(text))] == [expected]
 
 
-def test_a_time_that_does_not_exist_is_invalid() -> None:
-    (found,) = find_times(said("at 25:70"))
-    assert found.reading.invalid
+@pytest.mark.parametrize("text", ["at 25:70", "99 to 5"])
+def test_a_time_that_does_not_exist_is_invalid(text: str) -> None:
+    (found,) = find_times(said(text))
+    assert (found.reading.value, bool(found.reading.invalid)) == (None, True)
 
 
 @given(st.times())

@@ -13,6 +13,7 @@ from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind,
 from orchestrator.memory.context_coordinator import ContextCoordinator
 from orchestrator.nlu.grounding import Grounding
 from orchestrator.nlu.nlu_context import NluContext, PastFlow
+from orchestrator.nlu.system1.extract.extractor import Extractor
 from orchestrator.nlu.validate import Validation
 from orchestrator.types import Dact, ToolId
 from tests.unit.nlu.flights import BOOK, SEARCH, TODAY, booking, confirming, system1
@@ -188,6 +189,12 @@ def test_another_listed_value_in_the_message_contradicts_a_value(
 ) -> None:
     grounding = Grounding(system1().extractor, told(), text)
     assert grounding.is_contradicted(value, BOOK.slots["cabin"], BOOK) is contradicted
+
+
+def test_a_value_with_a_colon_is_not_always_a_time() -> None:
+    flow = replace(BOOK, slots={"time": TIME})
+    grounding = Grounding(Extractor([flow], {}, frozenset()), told(), "at 10:00")
+    assert grounding.read_again(TIME, flow, {"time"}, ["gate:00"]) == Mention("10:00", "10:00")
 
 
 def stay(kind: MessageKind, context: NluContext, text: str, **slots: object) -> Understanding:

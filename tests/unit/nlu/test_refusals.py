@@ -16,7 +16,8 @@ from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message
 from orchestrator.nlu.readers.commands import Commands
 from orchestrator.nlu.readers.refusals import UNLIKELY, UNREADABLE, Rules, is_supported
-from orchestrator.nlu.text import clean
+from orchestrator.nlu.system1.choices import choose
+from orchestrator.nlu.text import clean, tokenize
 from tests.unit.nlu.flights import ANSWERS, FLOWS, at_once, booking, confirming, nothing_open, system1
 
 COMMANDS = (
@@ -65,6 +66,12 @@ def test_one_character_is_too_short_unless_it_can_be_an_answer() -> None:
     assert rejection("q", confirming()) is Rejection.TOO_SHORT
     options = (Option("One", "fill_slot"), Option("Two", "fill_slot"))
     assert rejection("2", booking(options=options)) is None
+
+
+def test_no_option_has_the_number_zero() -> None:
+    options = tuple(Option(name, "fill_slot", {"slot": "cabin", "value": name}) for name in ("One", "Two"))
+    chosen = [choose(tokenize(text), booking(options=options), {}) for text in ("2", "0", "00")]
+    assert [one and one.slots["cabin"].value for one in chosen] == ["Two", None, None]
 
 
 def test_more_than_1024_tokens_are_too_long() -> None:

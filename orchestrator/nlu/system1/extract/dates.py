@@ -216,7 +216,10 @@ def _read_first_of(match: re.Match[str], today: date) -> Reading:
     The first week of a month is its first seven days.
     """
     number, year = _MONTHS[match["month"].lower()], match["year"]
-    begins = date(int(year) if year else today.year + (number < today.month), number, 1)
+    begin = _exact(int(year) if year else today.year + (number < today.month), number, 1)
+    if begin.value is None:  # the year 0
+        return begin
+    begins = date.fromisoformat(str(begin.value))
     what = match["what"].lower()
     weekday = 5 if what == "weekend" else WEEKDAYS.get(what, begins.weekday())
     first = begins + timedelta(days=(weekday - begins.weekday()) % 7)

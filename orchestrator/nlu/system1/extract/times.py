@@ -82,7 +82,7 @@ def nearest_hour(value: str, text: str, held: str) -> str:
 def _read(
     match: re.Match[str], hour: int, minute: int = 0, meridiem: str | None = None, part: str | None = None
 ) -> Reading:
-    if minute > 59 or hour > 24 or (meridiem and not 1 <= hour <= 12) or (hour == 24 and minute):
+    if not 0 <= minute <= 59 or hour > 24 or (meridiem and not 1 <= hour <= 12) or (hour == 24 and minute):
         return Reading(invalid=say("not_time_of_day", text=match.group().strip()))
     if meridiem:
         hour = hour % 12 + (12 if meridiem.lower() == "p" else 0)
