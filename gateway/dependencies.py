@@ -17,7 +17,7 @@ from internal_flows.catalogue import Catalogue
 from orchestrator.adapters.domains.folder import DomainRegistry
 from orchestrator.adapters.event_feed import EventFeed, Leave, Waiter
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
-from orchestrator.adapters.postgres.status import PostgresLoad, PostgresStatus
+from orchestrator.adapters.postgres.status import PostgresStatus
 from orchestrator.adapters.postgres.turns.archive import PostgresArchive, PostgresFeedback
 from orchestrator.adapters.postgres.turns.search import PostgresTurnSearch
 from orchestrator.adapters.postgres.webhooks import PostgresWebhooks
@@ -70,7 +70,7 @@ class RunServices:
 
     store: PostgresRuns
     catalogue: Callable[[], Catalogue]
-    load: PostgresLoad
+    load: PostgresStatus
     notify_workers: Callable[[Started], Awaitable[None]]
 
     async def start(self, runs: tuple[NewRun, ...]) -> Started:

@@ -18,7 +18,6 @@ from internal_flows.builtin import FLOWS
 from internal_flows.catalogue import Catalogue, flows_among
 from orchestrator.adapters.domains.code import import_internal_flows
 from orchestrator.adapters.domains.folder import served_folders
-from orchestrator.adapters.postgres.status import PostgresStatus
 from orchestrator.adapters.postgres.turns.archive import PostgresArchive, PostgresFeedback
 from orchestrator.adapters.postgres.turns.search import PostgresTurnSearch
 from orchestrator.adapters.redis.worker_registry import WorkerRegistry
@@ -65,7 +64,7 @@ async def open_dependencies(
             operations=Operations(
                 probe=ports.probe,
                 off=WorkerRegistry(ports.shared.redis).off,
-                stats=PostgresStatus(ports.stores.database),
+                stats=ports.stores.load,
                 record_signal=log_signal,
                 flower_url=settings.flower_url,
                 evaluations=settings.evaluations_folder,

@@ -27,7 +27,7 @@ from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.roles import SESSION_FLOWS, SESSION_FLOWS_CONNECTIONS
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.sessions import PostgresSessions
-from orchestrator.adapters.postgres.status import PostgresLoad
+from orchestrator.adapters.postgres.status import PostgresStatus
 from orchestrator.adapters.postgres.turns.approvals import PostgresApprovals
 from orchestrator.adapters.postgres.turns.archive import PostgresArchive, PostgresEffects
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
@@ -84,7 +84,7 @@ class Stores:
     runs: PostgresRuns
     keys: PostgresKeys
     webhooks: PostgresWebhooks
-    load: PostgresLoad
+    load: PostgresStatus
     preferences: PostgresPreferences
 
 
@@ -217,7 +217,7 @@ def _open_stores(database: Database, inbox: PostgresInbox) -> Stores:
         runs=PostgresRuns(database),
         keys=PostgresKeys(database),
         webhooks=PostgresWebhooks(database),
-        load=PostgresLoad(database),
+        load=PostgresStatus(database),
         preferences=PostgresPreferences(database),
     )
 

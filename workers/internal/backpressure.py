@@ -1,6 +1,6 @@
 """Defer maintenance while turns wait for workers, up to a maximum time (IF-14)."""
 
-from orchestrator.adapters.postgres.status import PostgresLoad
+from orchestrator.adapters.postgres.status import PostgresStatus
 from orchestrator.telemetry import get_logger
 
 _log = get_logger(__name__)
@@ -14,7 +14,7 @@ class Backpressure:
         at_most_s: maximum time that a maintenance run is deferred, in seconds.
     """
 
-    def __init__(self, load: PostgresLoad, *, above_s: float, at_most_s: float) -> None:
+    def __init__(self, load: PostgresStatus, *, above_s: float, at_most_s: float) -> None:
         self._load = load
         self._above_s = above_s
         self._at_most_s = at_most_s

@@ -45,29 +45,6 @@ class SystemStatus:
     jobs: Mapping[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
 
 
-class PostgresStatus:
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def read(self) -> SystemStatus:
-        """Return the system status across all tenants. Raises Unavailable."""
-        row = await self._database.fetch_one("SELECT * FROM parley_status()", {})
-        assert row is not None
-        *counts, outbox, runs, failing, given_up, jobs = row
-        return SystemStatus(
-            *counts,
-            outbox=_queues(outbox),
-            runs=_queues(runs),
-            webhooks_failing=failing,
-            webhooks_given_up=given_up,
-            jobs=jobs,
-        )
-
-
-def _queues(found: Mapping[str, tuple[int, float]]) -> dict[str, Queue]:
-    return {name: Queue(waiting, float(age or 0.0)) for name, (waiting, age) in found.items()}
-
-
 SINCE_S = 5.0
 NEWEST_TURNS = 200
 
@@ -84,11 +61,25 @@ class SessionBacklog:
     oldest_s: float
 
 
-class PostgresLoad:
-    """Load metrics, read from PostgreSQL. Every method can raise Unavailable."""
+class PostgresStatus:
+    """Status and load metrics, read from PostgreSQL. Every method can raise Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    async def read(self) -> SystemStatus:
+        """Return the system status across all tenants."""
+        row = await self._database.fetch_one("SELECT * FROM parley_status()", {})
+        assert row is not None
+        *counts, outbox, runs, failing, given_up, jobs = row
+        return SystemStatus(
+            *counts,
+            outbox=_queues(outbox),
+            runs=_queues(runs),
+            webhooks_failing=failing,
+            webhooks_given_up=given_up,
+            jobs=jobs,
+        )
 
     async def turn_wait_s(self) -> float:
         """Return the 95th-percentile wait for a worker among recent user turns, in seconds.
@@ -104,3 +95,7 @@ class PostgresLoad:
         arguments = {"tenant_id": tenant_id, "limit": limit}
         rows = await self._database.fetch_all(statement("run_backlog"), arguments)
         return [SessionBacklog(*row) for row in rows]
+
+
+def _queues(found: Mapping[str, tuple[int, float]]) -> dict[str, Queue]:
+    return {name: Queue(waiting, float(age or 0.0)) for name, (waiting, age) in found.items()}

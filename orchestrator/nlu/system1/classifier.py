@@ -61,20 +61,16 @@ def features_of(tokens: Sequence[str]) -> dict[str, float]:
     return features
 
 
-class Classifier:
-    def __init__(self, model: LinearModel) -> None:
-        self.model = model
-
-    def classify(self, utterance: Utterance, candidates: Sequence[Candidate]) -> dict[str, float]:
-        """Return the probability of each label, or only the unknown kind if too few words occur in the examples."""
-        tokens = delexicalize(utterance, candidates)
-        counted = [one for one in tokens[1:-1] if one not in PUNCTUATION and one != f"<{NAME}>"]
-        known = sum(one[0] == "<" or f"w:{one}" in self.model.places for one in counted)
-        if known < _KNOWN * len(counted):
-            return {"kind:": 1.0}
-        scores = self.model.score(features_of(tokens))
-        powers = np.exp(scores - scores.max())
-        return dict(zip(self.model.labels, (powers / powers.sum()).tolist(), strict=True))
+def classify(model: LinearModel, utterance: Utterance, candidates: Sequence[Candidate]) -> dict[str, float]:
+    """Return the probability of each label, or only the unknown kind if too few words occur in the examples."""
+    tokens = delexicalize(utterance, candidates)
+    counted = [one for one in tokens[1:-1] if one not in PUNCTUATION and one != f"<{NAME}>"]
+    known = sum(one[0] == "<" or f"w:{one}" in model.places for one in counted)
+    if known < _KNOWN * len(counted):
+        return {"kind:": 1.0}
+    scores = model.score(features_of(tokens))
+    powers = np.exp(scores - scores.max())
+    return dict(zip(model.labels, (powers / powers.sum()).tolist(), strict=True))
 
 
 _WEIGHTS: dict[str, tuple[float, float, float]] = {

@@ -17,7 +17,7 @@ from orchestrator.domain.model import Answer, Domain, Entity
 from orchestrator.domain.tool_schema import RowsSpec
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reading
-from orchestrator.nlu.system1.classifier import FLOW, Classifier
+from orchestrator.nlu.system1.classifier import FLOW
 from orchestrator.nlu.system1.extract.extractor import Extractor
 from orchestrator.nlu.system1.extract.gazetteer import Gazetteer
 from orchestrator.nlu.system1.linear import TrainedModels, key_of, train_once
@@ -71,9 +71,7 @@ class System1(Learnt):
         labelling = train_once(kept, version, lambda: learn_labels(examples(), extractor))
         assigner, decider = SlotAssigner(extractor, specs.values()), Decider(extractor, likely, specs)
         words = lexicon or Lexicon()
-        return cls(
-            specs, extractor, Classifier(labelling), assigner, known, likely, decider, rows or {}, words
-        )
+        return cls(specs, extractor, labelling, assigner, known, likely, decider, rows or {}, words)
 
     @classmethod
     def for_domain(cls, domain: Domain, kept: TrainedModels | None = None) -> System1:

@@ -23,11 +23,12 @@ from orchestrator.nlu.nlu_context import NluContext, values_of
 from orchestrator.nlu.protocol import Reading
 from orchestrator.nlu.system1 import corrections, references
 from orchestrator.nlu.system1.choices import choose
-from orchestrator.nlu.system1.classifier import Classifier, Weighed, weigh
+from orchestrator.nlu.system1.classifier import Weighed, classify, weigh
 from orchestrator.nlu.system1.extract.dates import count_from
 from orchestrator.nlu.system1.extract.extractor import Extractor
 from orchestrator.nlu.system1.extract.found import UNLISTED, Candidate
 from orchestrator.nlu.system1.extract.numbers import TIMES
+from orchestrator.nlu.system1.linear import LinearModel
 from orchestrator.nlu.system1.message_kind import Decider, Evidence, names_only
 from orchestrator.nlu.system1.requests import UNDOING, are_two_requests, request_verbs, split_request
 from orchestrator.nlu.system1.slot_assignment import SlotAssigner
@@ -56,7 +57,7 @@ class Learnt:
 
     flows: Mapping[Dact, FlowSpec]
     extractor: Extractor
-    classifier: Classifier
+    classifier: LinearModel
     slots: SlotAssigner
     answers: Mapping[str, Answer]
     likely: float
@@ -84,7 +85,7 @@ class Case:
 
     @cached_property
     def probabilities(self) -> Mapping[str, float]:
-        return self.system1.classifier.classify(self.utterance, self.candidates)
+        return classify(self.system1.classifier, self.utterance, self.candidates)
 
     @cached_property
     def weighed(self) -> Weighed:

@@ -15,7 +15,7 @@ from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.sessions import PostgresSessions
-from orchestrator.adapters.postgres.status import PostgresLoad
+from orchestrator.adapters.postgres.status import PostgresStatus
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.ports.runs.status import RunStatus
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
@@ -54,7 +54,7 @@ async def test_maintenance_waits_while_turns_wait_and_what_a_turn_waits_for_does
     database: Database, database_url: str, broker: str, tmp_path: Path
 ) -> None:
     """IF-14: deferred runs appear in the session's backlog, and run when no turn waits."""
-    load, inbox = PostgresLoad(database), PostgresInbox(database)
+    load, inbox = PostgresStatus(database), PostgresInbox(database)
     session = new_session_id()
     with crew(database_url, broker, tmp_path, PARLEY_DEFER_ABOVE_S="0.2", PARLEY_DEFER_AT_MOST_S="600") as (
         workers,

@@ -28,7 +28,7 @@ from orchestrator.adapters.domains.folder import DomainRegistry
 from orchestrator.adapters.event_feed import EventFeed, wait_for_turn
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
-from orchestrator.adapters.postgres.status import PostgresLoad, PostgresStatus
+from orchestrator.adapters.postgres.status import PostgresStatus
 from orchestrator.adapters.postgres.turns.archive import PostgresArchive, PostgresFeedback
 from orchestrator.adapters.postgres.turns.search import PostgresTurnSearch
 from orchestrator.adapters.postgres.webhooks import PostgresWebhooks
@@ -99,7 +99,7 @@ def make_dependencies(store: MemoryStore, **others: Any) -> Dependencies:
         runs=RunServices(
             store=parts["runs"],
             catalogue=lambda: load_flows("travel"),
-            load=PostgresLoad(Database(NOWHERE)),
+            load=PostgresStatus(Database(NOWHERE)),
             notify_workers=parts["notify_workers"],
         ),
         memory=parts["memory"],

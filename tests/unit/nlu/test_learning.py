@@ -19,7 +19,7 @@ from tests.unit.nlu.flights import AIRPORTS, ANSWERS, FLOWS, nothing_open, syste
 # Wordings that are not in any example.
 def test_training_twice_gives_the_same_weights() -> None:
     again = System1.train(FLOWS, {"airport": AIRPORTS}, ANSWERS)
-    first, second = system1().classifier.model, again.classifier.model
+    first, second = system1().classifier, again.classifier
     assert first.labels == second.labels
     assert first.places == second.places
     assert np.array_equal(first.weights, second.weights)
@@ -50,7 +50,7 @@ def test_internal_flows_are_never_predicted() -> None:
     domain = load_domain(Path(__file__).parents[2] / "domains" / "depot").domain
     learnt = System1.for_domain(replace(domain, flows={**domain.flows, spec.dact: make_flow_class(spec)}))
 
-    flows = {label for label in learnt.classifier.model.labels if label.startswith("flow:")}
+    flows = {label for label in learnt.classifier.labels if label.startswith("flow:")}
     assert flows == {f"flow:{dact}" for dact in domain.flows}
 
 
