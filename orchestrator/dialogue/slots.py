@@ -234,6 +234,10 @@ LIST_TYPES = frozenset({"group", "checklist"})
 """The slot types whose values are lists."""
 
 
+LAST_YEAR = 3999
+"""Last year of dates. Counting from one date to another then stays within the calendar, which ends in 9999."""
+
+
 def check_date(value: Json, spec: SlotSpec) -> Verdict:
     matched = _DATE.fullmatch(value.strip()) if isinstance(value, str) and len(value) < 40 else None
     if matched is None:
@@ -241,6 +245,8 @@ def check_date(value: Json, spec: SlotSpec) -> Verdict:
     year, month, day = (int(part) for part in matched.groups())
     if year < 1:
         return reject("no_year_0", spec, value=show(value))
+    if year > LAST_YEAR:
+        return reject("too_far_ahead", spec)
     if not 1 <= month <= 12:
         return reject("no_such_month", spec, value=show(value))
     days = monthrange(year, month)[1]

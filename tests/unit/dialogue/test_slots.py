@@ -109,6 +109,7 @@ TURNED_AWAY: list[tuple[str, dict[str, Any], Any, str]] = [
     ("date", {}, "2027-02-29", "February 2027 has days 1 to 28"),
     ("date", {}, "2027-13-01", "months 1 to 12"),
     ("date", {}, "0000-01-01", "year 0"),
+    ("date", {}, "9999-01-01", "too far"),
     ("date", {}, "31.3.2026", "such as 2026-03-31"),
     ("date", {}, "20260331", "such as 2026-03-31"),
     ("date", {}, 20260331, "such as 2026-03-31"),

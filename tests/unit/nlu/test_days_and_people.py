@@ -29,8 +29,11 @@ def test_a_day_is_found(said: str, value: str) -> None:
     assert found.reading.value == value
 
 
-def test_a_day_of_the_year_zero_is_invalid() -> None:
-    [found] = find_dates(tokenize("the first monday of may 0000"), FRIDAY)
+@pytest.mark.parametrize(
+    "text", ["the first monday of may 0000", "the first monday of may 9999", "31.12.9999"]
+)
+def test_a_day_of_the_first_or_last_years_is_invalid(text: str) -> None:
+    [found, *_] = find_days(tokenize(f"{text} to friday"), FRIDAY)
     assert (found.reading.value, bool(found.reading.invalid)) == (None, True)
 
 

@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from dateutil.relativedelta import relativedelta
 
+from orchestrator.dialogue.slots import LAST_YEAR
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.nlu.system1.extract.found import DATE, Found, Reading, reading_of
@@ -96,6 +97,8 @@ def read_loosely(text: str, today: date) -> str | None:
 
 
 def _exact(year: int, month: int, day: int) -> Reading:
+    if year > LAST_YEAR:
+        return Reading(invalid=say("too_far_ahead"))
     try:
         return Reading(date(year, month, day).isoformat())
     except ValueError:
@@ -217,7 +220,7 @@ def _read_first_of(match: re.Match[str], today: date) -> Reading:
     """
     number, year = _MONTHS[match["month"].lower()], match["year"]
     begin = _exact(int(year) if year else today.year + (number < today.month), number, 1)
-    if begin.value is None:  # the year 0
+    if begin.value is None:
         return begin
     begins = date.fromisoformat(str(begin.value))
     what = match["what"].lower()
