@@ -315,7 +315,7 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
         make_services(loaded, ports),
         tool_ports=tool_ports,
         engineer=ports.models.engineer(domain.config),
-        system1=System1.for_domain(domain, None if folder is None else TrainedFiles(folder)),
+        system1=System1.for_domain(domain, folder and TrainedFiles(folder), apart=True),
         ports=AgentPorts(
             gather=RunsContextGathering(ports.stores.runs, ports.messages.send_runs),
             summary_refresh=ports.summary_refresh,

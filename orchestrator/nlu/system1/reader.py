@@ -33,7 +33,8 @@ from orchestrator.nlu.system1.training.examples import (
     lower_words,
     typical_values,
 )
-from orchestrator.nlu.system1.training.learning import learn_labels
+from orchestrator.nlu.system1.training.learning import fit, learn_labels
+from orchestrator.nlu.system1.training.process import fit_in_process
 from orchestrator.nlu.text import Lexicon, clean, tokenize
 from orchestrator.types import Dact, ToolId
 
@@ -53,11 +54,13 @@ class System1(Learnt):
         kept: TrainedModels | None = None,
         rows: Mapping[ToolId, RowsSpec] | None = None,
         lexicon: Lexicon | None = None,
+        apart: bool = False,
     ) -> System1:
         """Train a classifier, or load it if the same training data is stored.
 
         `patterns`: patterns for the domain's own slot types, by type. `likely`: minimum probability of a flow
         that counts as requested. `kept`: storage of trained models, or None to train at every start.
+        `apart`: True to train in a separate process, which frees the memory that training needs.
         """
         specs = {flow.dact: flow for flow in flows}
         known = {answer.name: answer for answer in answers}
@@ -68,13 +71,14 @@ class System1(Learnt):
         taught = {name: answer.examples for name, answer in known.items()}  # without the texts of the answers
         version = key_of(specs, entities, taught, patterns)
         examples = partial(_examples, specs.values(), known.values(), extractor.gazetteer)
-        labelling = train_once(kept, version, lambda: learn_labels(examples(), extractor))
+        fitting = fit_in_process if apart else fit
+        labelling = train_once(kept, version, lambda: learn_labels(examples(), extractor, fitting))
         assigner, decider = SlotAssigner(extractor, specs.values()), Decider(extractor, likely, specs)
         words = lexicon or Lexicon()
         return cls(specs, extractor, labelling, assigner, known, likely, decider, rows or {}, words)
 
     @classmethod
-    def for_domain(cls, domain: Domain, kept: TrainedModels | None = None) -> System1:
+    def for_domain(cls, domain: Domain, kept: TrainedModels | None = None, *, apart: bool = False) -> System1:
         """Train a domain's classifier, without background flows, which users can't request (AG-7)."""
         lexicon = Lexicon(domain.lexicon)
 
@@ -97,6 +101,7 @@ class System1(Learnt):
             likely=domain.config.thresholds.likely,
             kept=kept,
             rows={tool_id: tool.rows for tool_id, tool in domain.tools.items() if tool.rows is not None},
+            apart=apart,
         )
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:

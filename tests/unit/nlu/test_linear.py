@@ -22,6 +22,7 @@ from orchestrator.nlu.system1 import System1
 from orchestrator.nlu.system1 import linear as trained
 from orchestrator.nlu.system1.linear import LinearModel, key_of, pack, train_once
 from orchestrator.nlu.system1.training.learning import fit
+from orchestrator.nlu.system1.training.process import fit_in_process
 from tests.unit.nlu.flights import AIRPORTS, ANSWERS, CHECK, SEARCH
 
 ROWS = [{"w:go": 1.0, "b:go on": 0.5}, {"w:stop": 1.0}, {"w:go": 0.7}, {"w:stop": 0.9, "w:now": 0.2}]
@@ -182,3 +183,25 @@ def test_a_process_that_takes_over_does_not_even_load_what_trains(tmp_path: Path
     started = subprocess.run(command, check=True, capture_output=True, text=True)
     assert started.stdout == "fit False\n"
     assert TrainedFiles(tmp_path).get("0" * 64) is None
+
+
+TRAINS = """
+import sys
+from orchestrator.nlu.system1 import System1
+
+system1 = System1.train((), {}, apart=True)
+print(len(system1.classifier.model.labels) > 1, "sklearn" in sys.modules)
+"""
+
+
+def test_a_process_that_trains_apart_does_not_load_what_trains() -> None:
+    """It would keep 100 MB until its end."""
+    trained_apart = subprocess.run([sys.executable, "-c", TRAINS], check=True, capture_output=True, text=True)
+    assert trained_apart.stdout == "True False\n"
+
+
+@pytest.mark.parametrize("python", [sys.executable, "/bin/false", "/no/such/program"])
+def test_training_apart_gives_the_same_model(python: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if no process can be started, and if it fails."""
+    monkeypatch.setattr(sys, "executable", python)
+    assert same(fit_in_process(ROWS, LABELS), fit(ROWS, LABELS))

@@ -1,7 +1,7 @@
 """Train the message classifier with scikit-learn.
 
 Only training imports scikit-learn, which takes seconds and more than 100 MB. Processes that find stored
-models do not import it.
+models do not import it, and workers train in another process.
 """
 
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -10,9 +10,9 @@ models do not import it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from orchestrator.nlu.system1.linear import Features, LinearModel
 from orchestrator.nlu.system1.training.examples import Example
 from orchestrator.nlu.text import clean, tokenize
 
+Fit: TypeAlias = Callable[[Sequence[Features], Sequence[str]], LinearModel]
 _TRAINING_DAY = date(2031, 3, 5)
 _FOLDS = 3
 _INVERSE_REGULARIZATION = 10.0
@@ -29,7 +30,7 @@ _SHARPEST = 5.0
 """Upper limit of the calibration factor, because few separable examples would make the model too certain."""
 
 
-def learn_labels(examples: Iterable[Example], extractor: Extractor) -> LinearModel:
+def learn_labels(examples: Iterable[Example], extractor: Extractor, fit: Fit) -> LinearModel:
     """Train the message classifier from labeled examples. The result is deterministic."""
     labelled = [(tokenize(clean(one.text)), one.label) for one in examples]
     rows = [features_of(delexicalize(said, extractor.find(said, _TRAINING_DAY))) for said, _ in labelled]
