@@ -190,7 +190,7 @@ import sys
 from orchestrator.nlu.system1 import System1
 
 system1 = System1.train((), {}, apart=True)
-print(len(system1.classifier.model.labels) > 1, "sklearn" in sys.modules)
+print(len(system1.classifier.labels) > 1, "sklearn" in sys.modules)
 """
 
 
