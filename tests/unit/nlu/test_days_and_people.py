@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 
 import pytest
 
+from orchestrator.dialogue.specification import SlotSpec
+from orchestrator.nlu.system1.corrections import find_rejected
 from orchestrator.nlu.system1.extract.dates import find_dates, find_days
+from orchestrator.nlu.system1.extract.extractor import Extractor
 from orchestrator.nlu.system1.extract.numbers import count_people
 from orchestrator.nlu.system1.extract.times import find_times, in_part_of_day, nearest_hour
 from orchestrator.nlu.text import clean, tokenize
+from tests.unit.nlu.flights import BOOK
 
 FRIDAY = date(2026, 11, 20)
 
@@ -35,6 +40,14 @@ def test_a_day_is_found(said: str, value: str) -> None:
 def test_a_day_of_the_first_or_last_years_is_invalid(text: str) -> None:
     [found, *_] = find_days(tokenize(f"{text} to friday"), FRIDAY)
     assert (found.reading.value, bool(found.reading.invalid)) == (None, True)
+
+
+def test_a_rejected_name_is_not_a_time() -> None:
+    visit = replace(BOOK, slots={"time": SlotSpec("time", "time")})
+    said = tokenize("not Anna")
+    found = Extractor([visit], {}, frozenset()).find(said, FRIDAY)
+    assert [one.text for one in found] == ["Anna"]
+    assert find_rejected(said, found, visit, {"time": "10:30"}) is None
 
 
 def test_a_weekday_follows_the_day_before_it() -> None:

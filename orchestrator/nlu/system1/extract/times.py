@@ -36,6 +36,7 @@ _PART_FIRST = re.compile(
     re.IGNORECASE,
 )
 _NAMED = re.compile(r"\b(noon|midday|midnight)\b", re.IGNORECASE)
+_VALUE = re.compile(r"\d\d:\d\d")
 _WORDED_MINUTES = {"thirty": 30, "fifteen": 15, "forty five": 45, "forty-five": 45}
 
 
@@ -69,7 +70,12 @@ def in_part_of_day(value: str, text: str, part: str | None) -> str:
 
 
 def nearest_hour(value: str, text: str, held: str) -> str:
-    """Return `value`, in the half of the day nearer to `held` if `text` doesn't specify a.m. or p.m."""
+    """Return `value`, in the half of the day nearer to `held` if `text` doesn't specify a.m. or p.m.
+
+    Return a value that isn't a time unchanged, because the user can reject any value: “not Anna”.
+    """
+    if _VALUE.fullmatch(value) is None:
+        return value
     hour = int(value[:2])
     if not 1 <= hour <= 12 or ":" in text or text[:1] == "0" or _SAID_PART.search(text):
         return value
