@@ -43,7 +43,7 @@ def reader_name(make: object) -> str:
         (rows("Inside NLU"), [reader_name(make) for make in READERS]),
         (
             [cell.replace(" ", "_") for cell in rows("What a message does to the stack")],
-            [kind.value for kind, _ in MESSAGES],
+            [kind.value for kind in MESSAGES],
         ),
         (arrows("Inside PEX"), [step.__name__ for step in PEX_STEPS if step.__name__ != "recover"]),
         (arrows("Inside RES"), [step.__name__ for step in RES_STEPS]),

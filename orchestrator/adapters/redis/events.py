@@ -55,7 +55,7 @@ class RedisEvents:
     def __init__(self, redis: Redis) -> None:
         self._redis: Any = redis
         self._channels: dict[str, _Channel] = {}
-        self._streaming: dict[SessionId, TurnId | None] = {}
+        self._streaming = set[SessionId]()
         self._stream_text = redis.register_script(read_script("stream_text"))
         self._end_text = redis.register_script(read_script("end_text"))
         self._messages = Gathered[tuple[str, bytes], None](self._send)
@@ -83,13 +83,13 @@ class RedisEvents:
         channel, message = CHANNEL + session_id, orjson.dumps([_encode(event) for event in events])
         tokens = [event for event in events if event.type == TOKEN]
         if tokens:
-            self._streaming[session_id] = tokens[0].turn_id
+            self._streaming.add(session_id)
             await self._stream_text(
                 keys=[STREAMED + session_id],
                 args=[channel, message, *_piece(tokens), STREAMED_CHARACTERS, STREAMED_KEPT_S],
             )
         elif session_id in self._streaming and any(event.type in ENDINGS for event in events):
-            del self._streaming[session_id]
+            self._streaming.discard(session_id)
             await self._end_text(keys=[STREAMED + session_id], args=[channel, message])
         else:
             await self._messages.add((channel, message))

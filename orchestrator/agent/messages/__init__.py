@@ -3,7 +3,7 @@
 NLU interprets messages, and PEX runs the resulting flows.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from orchestrator.agent.messages.answers import confirm, deny, take_value
@@ -19,16 +19,16 @@ from orchestrator.dialogue.understanding import MessageKind, Understanding
 
 Handle: TypeAlias = Callable[[TurnContext, Understanding], None]
 
-MESSAGES: tuple[tuple[MessageKind, Handle], ...] = (
-    (MessageKind.TASK, take_task),
-    (MessageKind.SLOT_VALUE, take_value),
-    (MessageKind.CORRECTION, take_correction),
-    (MessageKind.CONFIRMATION, confirm),
-    (MessageKind.DENIAL, deny),
-    (MessageKind.CANCELLATION, cancel_task),
-    (MessageKind.RESUMPTION, resume_task),
-    (MessageKind.DIGRESSION, digress),
-    (MessageKind.CHITCHAT, chat),
-    (MessageKind.PLAN_CHANGE, change_plan),
-    (MessageKind.UNKNOWN, be_unsure),
-)
+MESSAGES: Mapping[MessageKind, Handle] = {
+    MessageKind.TASK: take_task,
+    MessageKind.SLOT_VALUE: take_value,
+    MessageKind.CORRECTION: take_correction,
+    MessageKind.CONFIRMATION: confirm,
+    MessageKind.DENIAL: deny,
+    MessageKind.CANCELLATION: cancel_task,
+    MessageKind.RESUMPTION: resume_task,
+    MessageKind.DIGRESSION: digress,
+    MessageKind.CHITCHAT: chat,
+    MessageKind.PLAN_CHANGE: change_plan,
+    MessageKind.UNKNOWN: be_unsure,
+}

@@ -20,8 +20,6 @@ from orchestrator.dialogue.understanding import Digression, MessageKind, Source,
 from orchestrator.saying import say
 from orchestrator.types import FlowId, JsonObject, is_object
 
-_HANDLERS = dict(MESSAGES)
-
 _CLOSED = frozenset({Source.ACTION, Source.COMMAND})
 CHANGES_NOTHING = frozenset({MessageKind.DIGRESSION, MessageKind.CHITCHAT, MessageKind.UNKNOWN})
 
@@ -59,7 +57,7 @@ async def dispatch(turn: RunningTurn, modules: Modules) -> None:
         cancel(context, declined)
     _report_reading(context, understood)
     offered = _find_offered(context)
-    _HANDLERS[understood.kind](context, understood)
+    MESSAGES[understood.kind](context, understood)
     _note_work(context, understood, offered)
 
 

@@ -176,11 +176,9 @@ def _recall(ids: TurnIds, state: DialogueState, modules: Modules) -> Recall:
         return Recall(SessionNotes(state), can_gather=can_gather)
     return Recall(
         SessionNotes(state, memory.scratchpad, ids.tenant_id, ids.session_id),
-        None,
-        None,
-        known_preferences(ids, state, memory.preferences, modules.remembering),
-        memory.context,
-        can_gather,
+        preferences=known_preferences(ids, state, memory.preferences, modules.remembering),
+        documents=memory.context,
+        can_gather=can_gather,
     )
 
 

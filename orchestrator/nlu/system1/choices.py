@@ -8,13 +8,11 @@ from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import Source, Understanding
 from orchestrator.nlu.actions import Action, react
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.system1.extract.numbers import ORDINALS, UNITS
+from orchestrator.nlu.system1.extract.numbers import ORDINALS, small_number
 from orchestrator.nlu.text import Utterance, key_of, word_set
 from orchestrator.types import Dact
 
-_PLACES = (
-    {word: number - 1 for word, number in UNITS.items() if number} | ORDINALS | {"former": 0, "latter": -1}
-)
+_PLACES = ORDINALS | {"former": 0, "latter": -1}
 _AROUND = word_set(
     "the one of option number please i want take i'd like choose pick go with let's that is it's ok okay yes"
 )
@@ -57,8 +55,8 @@ def _by_place(words: list[str], count: int) -> int | None:
     if len(telling) != 1:
         return None
     (word,) = telling
-    is_number = word.isdecimal() and len(word) < 3 and int(word) > 0
-    place = int(word) - 1 if is_number else _PLACES.get(word, count)
+    number = small_number(word)
+    place = number - 1 if number else _PLACES.get(word, count)
     place = count - 1 if place == -1 else place
     return place if place < count else None
 
