@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import groupby
 
-from orchestrator.nlu.text import word_at, word_set
+from orchestrator.nlu.text import PREPOSITIONS, tokenize, word_at, word_set
 
 
 class Mood(StrEnum):
@@ -34,6 +34,8 @@ _NEGATED_VERBS = word_set(
 _AUXILIARIES = word_set("do does did will would should must shall have has had need could may might")
 _REMINDING = word_set("forget hesitate fail mind")
 """Verbs that turn a negation into a request, as in “don't forget to”."""
+_NO = word_set("no nope nah")
+_AFTER_NO = word_set("thanks thank you way please , . !")
 _ENDING = word_set("stop quit avoid cease refrain")
 _SAYING = word_set(
     "says said say tells told tell asks asked ask wonders wondered thinks thought think claims claimed heard hears "
@@ -49,8 +51,8 @@ FIRST_PERSON = word_set("i we i've we've i'd we'd")
 _HAVING = word_set("have has had 've already just once recently yesterday finally actually also even")
 _IRREGULAR = word_set("bought sent made took got did flew paid gave found went chose set put wrote")
 _SUPPOSING = word_set("if whether suppose supposing imagine assuming unless")
-CLAUSE_WORDS = _ENDS | _SUPPOSING | word_set("and or not please")
-"""Tokens that join or limit clauses, which names don't contain."""
+_IN_CLAUSES = _ENDS | _SUPPOSING | FIRST_PERSON | word_set("and or not please you can could would should")
+"""Tokens that join, limit or begin clauses, which names don't contain."""
 _EXCLUDING = (
     ("except",), ("excluding",), ("without",), ("besides",), ("anything", "but"), ("everything", "but"), ("any", "but"),
     ("all", "but"), ("anywhere", "but"), ("other", "than"), ("instead", "of"), ("rather", "than"), ("apart", "from"),
@@ -66,7 +68,7 @@ _NO_NEED = (("no", "need"), ("no", "reason"), ("not", "necessary"), ("not", "goi
 _NEGATIONS = _NEGATED_VERBS | _ENDING | word_set("not but") | {cue[0] for cue in (*_EXCLUDING, *_NO_NEED)}
 EXCLUDING_WORDS = _NEGATIONS | {word.replace("'", "’") for word in _NEGATIONS}
 """Tokens for a fast check: every prohibition or exclusion contains at least one of them."""
-_CUES = _NEGATIONS | _SUPPOSING | _OTHERS | _POSSESSIVES | FIRST_PERSON
+_CUES = _NEGATIONS | _SUPPOSING | _OTHERS | _POSSESSIVES | FIRST_PERSON | _NO
 """Tokens for a fast check: every message with a scope contains at least one of them."""
 _OPENERS = _CUES | _AUXILIARIES
 """Tokens that a scope can begin with."""
@@ -87,6 +89,12 @@ def find_moods(words: Sequence[str], verbs: Collection[str]) -> dict[int, Mood]:
     return moods
 
 
+def can_be_name(text: str) -> bool:
+    """Return whether a text can be a name: it doesn't begin with a preposition, and has no word of clauses."""
+    words = tokenize(text).words
+    return PREPOSITIONS.isdisjoint(words[:1]) and _IN_CLAUSES.isdisjoint(words)
+
+
 def find_spans(moods: Mapping[int, Mood], wanted: Collection[Mood]) -> Iterator[range]:
     """Yield the spans of consecutive tokens whose mood is in `wanted`."""
     places = [at for at in sorted(moods) if moods[at] in wanted]
@@ -99,10 +107,11 @@ def _scopes(words: Sequence[str], verbs: Collection[str]) -> Iterator[tuple[Mood
     for place, word in enumerate(words):
         if word not in _OPENERS:
             continue
-        if word == "not" and _ends_with_not(words, place):
-            yield Mood.FORBIDDEN, _begin(words, place), place + 1
+        if (begin := _find_denied(words, place)) is not None:
+            yield Mood.FORBIDDEN, begin, place + 1
         elif (length := _forbids(words, place)) > 0:
-            yield Mood.FORBIDDEN, place, _end(words, place + length, verbs)
+            is_own = word_at(words, place - 1) in FIRST_PERSON  # “I won't need it, cancel it”
+            yield Mood.FORBIDDEN, place, _end(words, place + length, () if is_own else verbs)
         elif _leaves_out(words, place):
             yield Mood.EXCLUDED, place, _end_of_exclusion(words, place + 1)
         elif (length := _starts(words, place, _EXCLUDING)) > 0 or _excludes(words, place):
@@ -115,16 +124,23 @@ def _scopes(words: Sequence[str], verbs: Collection[str]) -> Iterator[tuple[Mood
             yield Mood.SUPPOSED, place, _end(words, place + 1, ())
 
 
-def _ends_with_not(words: Sequence[str], place: int) -> bool:
-    """Return whether a clause ends with its “not”, as in German: “cancel my booking not”."""
-    before, behind = words[place - 1] if place else "", words[place + 1 : place + 2]
-    return (
-        before.isalpha() and before not in {"why", "or", "if"} and (not behind or behind[0] in _ENDS | {","})
-    )
+def _find_denied(words: Sequence[str], place: int) -> int | None:
+    """Return the start of the clause or sentence that the word at `place` denies afterward, or None.
+
+    A “not” can end its clause, as in German (“cancel my booking not”). A sentence that only says no denies the
+    sentence before it (“forget everything? No!”).
+    """
+    before, behind = word_at(words, place - 1), words[place + 1 :]
+    if words[place] in _NO and before in _SENTENCE_ENDS and _AFTER_NO.issuperset(behind):
+        return _begin(words, place - 1, _SENTENCE_ENDS)
+    is_last = not behind or behind[0] in _ENDS | {","}
+    if words[place] == "not" and is_last and before.isalpha() and before not in {"why", "or", "if"}:
+        return _begin(words, place, _ENDS | {","})
+    return None
 
 
-def _begin(words: Sequence[str], place: int) -> int:
-    return next((at + 1 for at in range(place - 1, -1, -1) if words[at] in _ENDS | {","}), 0)
+def _begin(words: Sequence[str], place: int, ends: Collection[str]) -> int:
+    return next((at + 1 for at in range(place - 1, -1, -1) if words[at] in ends), 0)
 
 
 def _forbids(words: Sequence[str], place: int) -> int:
@@ -133,14 +149,20 @@ def _forbids(words: Sequence[str], place: int) -> int:
     before = word_at(words, place - 1)
     if word in _NEGATED_VERBS:
         is_offer = before == "why" or (following[:1] == ["you"] and word != "never")
-        return 0 if is_offer or not _REMINDING.isdisjoint(following[:1]) else 1
+        return 0 if is_offer or _reminds(words, place + 1) else 1
     if word in _AUXILIARIES and following[:1] == ["not"]:
-        return 0 if before == "why" or not _REMINDING.isdisjoint(following[1:2]) else 2
+        return 0 if before == "why" or _reminds(words, place + 2) else 2
     if word in _ENDING and following and following[0].endswith("ing"):
         return 1
     if word in {"without", "instead"} and any(one.endswith("ing") for one in following):
         return 1
     return _starts(words, place, _NO_NEED)
+
+
+def _reminds(words: Sequence[str], place: int) -> bool:
+    """Return whether a negated verb reminds: “don't forget to …”, but not “don't forget everything”."""
+    verb = word_at(words, place)
+    return verb in _REMINDING and (verb == "mind" or word_at(words, place + 1) == "to")
 
 
 def _excludes(words: Sequence[str], place: int) -> bool:

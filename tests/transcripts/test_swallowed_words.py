@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.types import DEFAULT_TENANT
 from parley.simulator import Conversation
 from tests.cases import for_each
 from tests.trained import converse, converse_after, state_of
@@ -194,3 +195,61 @@ async def test_an_unreal_past_requests_nothing(words: str) -> None:
 )
 async def test_other_languages_are_quoted_in_their_own_words(language: str, words: str, quote: str) -> None:
     assert quote in (await begin_in(language).say(words))["reply"]
+
+
+@for_each(
+    "words",
+    [
+        "please don't forget everything",
+        "do not forget everything about me",
+        "forget everything? No!",
+        "forget everything I said about flights",
+    ],
+)
+async def test_nothing_is_forgotten_that_nobody_asked_to_forget(words: str) -> None:
+    talk = await after("I always take the window seat")
+    turn = await talk.say(words)
+    assert turn["tools"] == []
+    assert "window seat" in (await talk.say("what do you know about me"))["reply"]
+
+
+@for_each("words", ["cancel it? no", "cancel it? No, thanks!", "undo it? no"])
+async def test_a_no_behind_a_question_takes_the_request_back(words: str) -> None:
+    turn = await (await after(FLIGHT, "yes")).say(words)
+    assert "Shall I cancel it?" not in turn["reply"]
+
+
+@for_each(
+    "limit", ["if you can", "but not in December", "except in summer", "until June", "unless cars are empty"]
+)
+async def test_a_limit_that_is_not_kept_is_asked_about_before_the_deed(limit: str) -> None:
+    turn = await converse("analytics").say(f"schedule a report of cars every month {limit}")
+    assert turn["tools"] == []
+
+
+@for_each(
+    "words",
+    [
+        "save it as A and B",
+        "save it as my prices and drop it",
+        "could you save that as prices",
+        "save it for later",
+        "keep that in mind",
+    ],
+)
+async def test_a_sentence_is_no_name(words: str) -> None:
+    for earlier in ((), ("save it as a table",)):
+        talk = await converse_after("analytics", "describe stocks", *earlier)
+        assert saved(await talk.say(words)) == []
+
+
+@for_each("words", ["cancel {}", "I won't need {}, cancel it"])
+async def test_a_code_makes_a_cancellation_a_task(words: str) -> None:
+    talk = await after(FLIGHT, "yes")
+    [reference] = [
+        one["booking_ref"] for one in await talk.simulator.records[DEFAULT_TENANT].find("bookings")
+    ]
+    await talk.say("book a flight from Rome to Rome on 5 december")
+    turn = await talk.say(words.format(reference))
+    assert [one["dact"] for one in turn["flows"]] == ["book_flight", "cancel_booking"]
+    assert "Shall I cancel it?" in turn["reply"]

@@ -107,7 +107,8 @@ def _note_work(context: TurnContext, understood: Understanding, offered: Collect
         follow_row(context, active)
     is_closed = understood.source in _CLOSED or understood.kind is not MessageKind.TASK
     may_agree = bool(offered) and not is_closed and active.flow_id not in offered
-    is_doubtful = may_agree or understood.by_model_alone or understood.copied or understood.not_understood
+    is_partial = understood.not_understood or understood.assumed  # “every month, but not in December”
+    is_doubtful = may_agree or understood.by_model_alone or understood.copied or is_partial
     if is_doubtful and understood.kind not in CHANGES_NOTHING:
         active.progress.doubt()
     if understood.refers:

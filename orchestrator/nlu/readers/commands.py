@@ -10,12 +10,11 @@ from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
 from orchestrator.domain.configuration import Command
 from orchestrator.domain.model import Answer
-from orchestrator.nlu.clauses import CLAUSE_WORDS
+from orchestrator.nlu.clauses import can_be_name
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reader, Reading
 from orchestrator.nlu.readers.setup import ReaderSetup
 from orchestrator.nlu.system1.requests import find_partings
-from orchestrator.nlu.text import tokenize
 from orchestrator.types import Dact
 
 LONGEST_COMMAND = 300
@@ -75,11 +74,11 @@ class Commands:
         return match.string, ""
 
     def _holds_clause(self, command: Command, match: re.Match[str]) -> bool:
-        """Return whether a value other than free text contains a word such as “but”, so that it isn't a name."""
+        """Return whether a value other than free text is no name: “for later”, “mine but not now”."""
         flow = self.flows.get(Dact(command.flow or ""))
         slots: Mapping[str, SlotSpec] = flow.slots if flow is not None else {}
         names = [said for name, said in match.groupdict().items() if said and not _is_text(slots.get(name))]
-        return any(not CLAUSE_WORDS.isdisjoint(tokenize(said).words) for said in names)
+        return not all(map(can_be_name, names))
 
     def _understand(self, text: str, command: Command, match: re.Match[str]) -> Understanding:
         if command.flow is None:

@@ -5,11 +5,11 @@ The Agent decides how a kind changes the stack.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
-from orchestrator.dialogue.understanding import Mention, MessageKind
+from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind
 from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.system1.classifier import FLOW, Weighed
@@ -132,6 +132,7 @@ class Decider:
     def __init__(self, extractor: Extractor, likely: float, flows: Mapping[Dact, FlowSpec]) -> None:
         self.extractor = extractor
         self.likely = likely
+        self._flows = [*flows.values()]
         self._kinds = {
             dact: {kind for slot in flow.slots.values() for kind in kinds_of(slot)}
             for dact, flow in flows.items()
@@ -142,8 +143,10 @@ class Decider:
         is_unlikely = evidence.weighed.share < self.likely
         kind = MessageKind.UNKNOWN if is_unlikely else kind_of_label(evidence.weighed.label)
         name = evidence.weighed.label.removeprefix("kind:")
-        if name in _WITH_EFFECT and not names_only(evidence.utterance.words, name, context):
-            kind = MessageKind.UNKNOWN
+        if name in _WITH_EFFECT:
+            codes = {kind for one in evidence.candidates for kind in one.readings if kind.startswith(CODES)}
+            if codes or not names_only(evidence.utterance.words, name, context):
+                kind = self._find_coded_task(evidence, codes)
         if context.active is None:
             return self._decide_alone(kind, evidence, context)
         kind = self._decide_beside(context.active, kind, evidence, context)
@@ -152,6 +155,18 @@ class Decider:
         is_no = evidence.utterance.words[0] in _NO and kind in _NO_MORE_THAN_THAT
         wants_other = not _OTHERS.isdisjoint(evidence.utterance.words) and kind in _OF_OTHERS
         return MessageKind.DENIAL if is_no or wants_other else kind
+
+    def _find_coded_task(self, evidence: Evidence, codes: Collection[str]) -> MessageKind:
+        """Return TASK if a verb and a code, as in “cancel V-001”, fit only one flow; otherwise, UNKNOWN."""
+        words = evidence.utterance.words
+        fitting = [flow for flow in self._flows if not self._kinds[flow.dact].isdisjoint(codes)]
+        fitting = [flow for flow in fitting if not request_verbs((flow,)).isdisjoint(words)]
+        if len(fitting) != 1:
+            return MessageKind.UNKNOWN
+        others = (one for one in evidence.weighed.flows if one.dact != fitting[0].dact)
+        flows = (FlowScore(fitting[0].dact, self.likely), *others)
+        evidence.weighed = replace(evidence.weighed, flows=flows)
+        return MessageKind.TASK
 
     def _decide_alone(self, kind: MessageKind, evidence: Evidence, context: NluContext) -> MessageKind:
         """Classify a message when no flow is active. Bare values correct the last completed task (RT-12)."""

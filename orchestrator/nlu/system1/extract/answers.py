@@ -11,6 +11,7 @@ from datetime import date
 from orchestrator.dialogue.slots import LIST_TYPES
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.understanding import Mention
+from orchestrator.nlu.clauses import can_be_name
 from orchestrator.nlu.system1.extract.dates import read_loosely
 from orchestrator.nlu.system1.extract.extractor import (
     accepts_names,
@@ -103,7 +104,9 @@ def _read_listed(core: str, slot: SlotSpec, gazetteer: Gazetteer) -> Mention | N
         if reading is not None:
             return Mention(reading.value, core, reading.candidates)
     words = core.lower().split()
-    is_sentence = _OF_SENTENCES.intersection(words if slot.entity is not None else ())
+    is_sentence = not can_be_name(core) or _OF_SENTENCES.intersection(
+        words if slot.entity is not None else ()
+    )
     is_name = (
         accepts_names(slot) and len(words) <= _FEW_WORDS and words[0] not in WH_WORDS and not is_sentence
     )
