@@ -35,6 +35,7 @@ _AUXILIARIES = word_set("do does did will would should must shall have has had n
 _REMINDING = word_set("forget hesitate fail mind")
 """Verbs that turn a negation into a request, as in “don't forget to”."""
 _NO = word_set("no nope nah")
+_DENYING = _NO | word_set("not")
 _AFTER_NO = word_set("thanks thank you way please , . !")
 _ENDING = word_set("stop quit avoid cease refrain")
 _SAYING = word_set(
@@ -107,7 +108,7 @@ def _scopes(words: Sequence[str], verbs: Collection[str]) -> Iterator[tuple[Mood
     for place, word in enumerate(words):
         if word not in _OPENERS:
             continue
-        if (begin := _find_denied(words, place)) is not None:
+        if word in _DENYING and (begin := _find_denied(words, place)) is not None:
             yield Mood.FORBIDDEN, begin, place + 1
         elif (length := _forbids(words, place)) > 0:
             is_own = word_at(words, place - 1) in FIRST_PERSON  # “I won't need it, cancel it”

@@ -104,11 +104,13 @@ def _read_listed(core: str, slot: SlotSpec, gazetteer: Gazetteer) -> Mention | N
         if reading is not None:
             return Mention(reading.value, core, reading.candidates)
     words = core.lower().split()
-    is_sentence = not can_be_name(core) or _OF_SENTENCES.intersection(
-        words if slot.entity is not None else ()
-    )
+    is_sentence = _OF_SENTENCES.intersection(words if slot.entity is not None else ())
     is_name = (
-        accepts_names(slot) and len(words) <= _FEW_WORDS and words[0] not in WH_WORDS and not is_sentence
+        accepts_names(slot)
+        and len(words) <= _FEW_WORDS
+        and words[0] not in WH_WORDS
+        and not is_sentence
+        and can_be_name(core)
     )
     return Mention(core, core) if is_name else None
 
