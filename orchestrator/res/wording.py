@@ -3,7 +3,6 @@
 Dates, times, numbers and amounts follow the user's locale if it is known (`forms_in_use`, RT-29).
 """
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
@@ -260,12 +259,16 @@ def list_unshown(
         for name, value in arguments.items()
         if value is not None and (is_list(value) or is_object(value) or value not in chosen)
     }
-    return [one for one in shown if one["name"] in unseen and not _is_in(str(one["value"]), text)]
+    words = text.lower()
+    return [one for one in shown if one["name"] in unseen and not _is_in(str(one["value"]).lower(), words)]
 
 
 def _is_in(value: str, text: str) -> bool:
     """Return whether a text contains a value as whole words: “14:00” doesn't contain 4."""
-    return re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text, re.IGNORECASE) is not None
+    at = text.find(value)
+    while at >= 0 and (text[max(0, at - 1) : at].isalnum() or text[at + len(value) :][:1].isalnum()):
+        at = text.find(value, at + 1)
+    return at >= 0
 
 
 def show_argument(value: Json) -> str:

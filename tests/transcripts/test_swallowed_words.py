@@ -253,3 +253,8 @@ async def test_a_code_makes_a_cancellation_a_task(words: str) -> None:
     turn = await talk.say(words.format(reference))
     assert [one["dact"] for one in turn["flows"]] == ["book_flight", "cancel_booking"]
     assert "Shall I cancel it?" in turn["reply"]
+
+
+@for_each("words", ["I don't remember that", "I can't keep that in mind", "we never remember this"])
+async def test_a_sentence_with_a_verb_of_memory_is_not_remembered(words: str) -> None:
+    assert (await begin().say(words))["tools"] == []

@@ -328,9 +328,8 @@ def _digression(understand: Callable[..., Understanding], case: Case) -> Underst
     last = max((place for place, word in enumerate(words) if word.isalnum()), default=0)
     if digression is Digression.PERSON and last in find_moods(words, ()):
         return understand(MessageKind.UNKNOWN)  # “I don't want to talk to a person”
-    is_idle = not case.context.tasks and not names_only(words, Digression.STATUS, case.context)
     has_value = any(one.kind not in UNLISTED for one in case.candidates)
-    if digression is Digression.STATUS and (has_value or is_idle):
+    if digression is Digression.STATUS and (has_value or _is_idle(case, Digression.STATUS)):
         digression = Digression.QUESTION  # questions about progress contain no values and few other words
     if case.kind is MessageKind.CHITCHAT and not names_only(words, case.kind, case.context):
         if words[-1:] == ["?"]:
@@ -338,6 +337,11 @@ def _digression(understand: Callable[..., Understanding], case: Case) -> Underst
         if has_value or _is_about_tasks(case):
             return understand(MessageKind.UNKNOWN)
     return understand(case.kind, digression=digression)
+
+
+def _is_idle(case: Case, kind: str) -> bool:
+    """Return whether no task is open and the message has words that aren't typical for `kind`."""
+    return not case.context.tasks and not names_only(case.utterance.words, kind, case.context)
 
 
 def _is_about_tasks(case: Case) -> bool:
