@@ -2,7 +2,7 @@
 
 import base64
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from hashlib import blake2b
 from secrets import token_hex
 from typing import Any, NewType, TypeAlias, TypeGuard
@@ -56,6 +56,15 @@ def is_list(value: Json) -> TypeGuard[list[Json]]:
 def are_rows(value: Json) -> TypeGuard[list[JsonObject]]:
     """Return whether a value is a list of objects, possibly empty."""
     return is_list(value) and all(issubclass(kind, dict) for kind in set(map(type, value)))
+
+
+def texts_in(value: Json) -> Iterator[str]:
+    """Yield all strings in a JSON value, except names of members."""
+    if isinstance(value, str):
+        yield value
+    elif is_object(value) or is_list(value):
+        for part in value.values() if is_object(value) else value:
+            yield from texts_in(part)
 
 
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")

@@ -106,10 +106,10 @@ def check_ending(reason: FinishReason | None) -> CutOff | Withheld | None:
 
 def validate_object(reply: ChatReply, shape: Shape) -> Judgement[JsonObject]:
     value = read_json(reply.text)
-    if isinstance(value, dict):
+    if is_object(value):
         mismatch = shape.mismatch(value)
         if mismatch is None:
-            return Usable(cast("JsonObject", value))
+            return Usable(value)
     else:
         mismatch = "the answer is not one JSON object"
     return check_ending(reply.finish_reason) or Unusable(mismatch)
@@ -134,9 +134,9 @@ def validate_tools(
             offered = ", ".join(tool.name for tool in tools)
             return Unusable(f"unknown tool {call.name[:100]!r}; available tools: {offered}")
         arguments = read_json(call.arguments or "{}")
-        if not isinstance(arguments, dict):
+        if not is_object(arguments):
             return Unusable(f"the arguments of {name} are not a JSON object")
-        arguments, shape = cast("JsonObject", arguments), shapes[name]
+        shape = shapes[name]
         if (mismatch := shape.mismatch(arguments)) is not None:
             arguments = _decode_members(arguments)
             if shape.mismatch(arguments) is not None:
@@ -188,7 +188,7 @@ def drop_history(messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...] |
     """Return the messages without the older half of the conversation, or None if they contain no history."""
     for at, message in enumerate(messages):
         read = read_json(message.content) if message.role is ChatRole.USER else None
-        data = cast("JsonObject", read) if isinstance(read, dict) else {}
+        data = read if is_object(read) else {}
         if history := data.get("history"):
             shorter = encode_data(data | {"history": history[(len(history) + 1) // 2 :]})
             return (*messages[:at], replace(message, content=shorter), *messages[at + 1 :])

@@ -4,9 +4,8 @@ Flows similar to the failed flow get a bonus: the failed flow's fallback and edg
 the same intent or shared acts a smaller one.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
 
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
@@ -16,7 +15,7 @@ from orchestrator.nlu.model_calls import ask_another_flow
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Asker
 from orchestrator.nlu.system1 import System1
-from orchestrator.types import Dact, Json, JsonObject
+from orchestrator.types import Dact, Json, JsonObject, is_list, is_object
 
 _FALLBACK_BONUS = 0.45
 _EDGE_BONUS = 0.3
@@ -103,7 +102,7 @@ async def reroute_by_model(
 
 def _score(flow: FlowSpec, request: FailedRequest, likelihood: float) -> float:
     slots: Json = request.evidence.get("slots")
-    named = [str(name) for name in cast("Iterable[Json]", slots)] if type(slots) in {list, dict} else []
+    named = [str(name) for name in slots] if is_list(slots) or is_object(slots) else []
     share = sum(1 for name in named if name in flow.slots) / max(1, len(named))
     return likelihood + nearness(flow, request.flow) + 0.1 * share
 

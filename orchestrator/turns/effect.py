@@ -6,9 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import cast
 
-from orchestrator.types import FlowId, Json, JsonObject, SessionId, ToolId, TurnId, hash_json
+from orchestrator.types import (
+    FlowId,
+    Json,
+    JsonObject,
+    SessionId,
+    ToolId,
+    TurnId,
+    hash_json,
+    is_list,
+    is_object,
+)
 
 
 class LedgerStatus(StrEnum):
@@ -99,8 +108,8 @@ def _canonical(value: Json) -> Json:
         return " ".join(unicodedata.normalize("NFC", value).split())
     if isinstance(value, float) and math.isfinite(value) and value.is_integer():
         return int(value)
-    if isinstance(value, dict):
-        return {name: _canonical(part) for name, part in cast("JsonObject", value).items()}
-    if isinstance(value, list):
-        return [_canonical(part) for part in cast("list[Json]", value)]
+    if is_object(value):
+        return {name: _canonical(part) for name, part in value.items()}
+    if is_list(value):
+        return [_canonical(part) for part in value]
     return value

@@ -83,8 +83,9 @@ def _room_for_thought(model: Model[Any], effort: Effort | None) -> int:
 
     Providers count thinking against the answer's limit.
     """
-    thinks = effort is not None and bool(model.profile.get("supports_thinking", False))
-    return _THOUGHT[effort] if effort is not None and thinks else 0
+    if effort is None or not model.profile.get("supports_thinking", False):
+        return 0
+    return _THOUGHT[effort]
 
 
 def _thinking(endpoint: Endpoint, effort: Effort) -> JsonObject:

@@ -1,7 +1,7 @@
 """A Pydantic AI chat-completions model that normalizes the responses of compatible endpoints."""
 
 from collections.abc import AsyncIterable
-from typing import Any, cast
+from typing import Any
 
 import openai
 from openai.types import chat
@@ -12,7 +12,7 @@ from pydantic_ai.models.openai import OpenAIChatModel, OpenAIStreamedResponse
 from pydantic_ai.usage import RequestUsage
 
 from orchestrator.adapters.models.normalizing import ChunkNormalizer, normalize_completion
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import Json, JsonObject, is_object
 
 
 class MisreadThought(Exception):
@@ -68,7 +68,7 @@ def raise_error_member(body: Json, model_name: str) -> None:
     error: Json = body.get("error")
     if not error or body.get("choices"):
         return
-    said: JsonObject = cast("JsonObject", error) if isinstance(error, dict) else {}
+    said: JsonObject = error if is_object(error) else {}
     code, kind = (None if said.get(name) is None else str(said[name]) for name in ("code", "type"))
     status = openai_compatible_status(code, kind) or 500
     category = openai_compatible_category(status, code, kind, said.get("message"))

@@ -5,7 +5,6 @@ The translated errors never quote an endpoint's message, because it can contain 
 
 import re
 from collections.abc import Iterable
-from typing import cast
 
 from pydantic_ai.exceptions import (
     ModelAPIError,
@@ -38,7 +37,7 @@ from orchestrator.errors import (
     RateLimited,
 )
 from orchestrator.ports.language_model import RequestField
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import Json, JsonObject, is_list, is_object
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.\-]{2,60}")
 _WORTH_A_RETRY = frozenset({408, 409, 425})
@@ -69,29 +68,21 @@ _LOOKED_AT = 600
 
 def translate(error: Exception, endpoint: str, timeout_s: float) -> ModelUnavailable:
     """Translate a failed request's error to a ModelUnavailable. `timeout_s`: the request's timeout, in seconds."""
+    said = EndpointError(endpoint)
     match error:
         case TimeoutError() | ModelTimeoutError() | ModelRequestTimeout():
-            return ModelTimedOut(
-                f"The model endpoint {endpoint} timed out after {timeout_s:g} s.",
-                said=EndpointError(endpoint),
-            )
+            return ModelTimedOut(f"The model endpoint {endpoint} timed out after {timeout_s:g} s.", said=said)
         case ModelConnectionError():
-            return ModelFailed(
-                f"The model endpoint {endpoint} cannot be reached.", said=EndpointError(endpoint)
-            )
+            return ModelFailed(f"The model endpoint {endpoint} cannot be reached.", said=said)
         case ModelAPIError():
             return _of_answer(error, endpoint)
         case UserError():
-            return ModelRejected(
-                f"The model client can't send this request to {endpoint}: {error.message}",
-                said=EndpointError(endpoint),
-            )
+            text = f"The model client can't send this request to {endpoint}: {error.message}"
+            return ModelRejected(text, said=said)
         case _:
             kind = type(error).__name__
-            return ModelFailed(
-                f"The model endpoint {endpoint} returned an unreadable response: {kind}.",
-                said=EndpointError(endpoint),
-            )
+            text = f"The model endpoint {endpoint} returned an unreadable response: {kind}."
+            return ModelFailed(text, said=said)
 
 
 def _of_answer(error: ModelAPIError, endpoint: str) -> ModelUnavailable:
@@ -182,12 +173,12 @@ def _error_of(body: object) -> JsonObject:
 
     Return an empty object if the body is not an object.
     """
-    if isinstance(body, list) and body:
-        body = cast("list[Json]", body)[0]
-    if not isinstance(body, dict):
+    if is_list(body) and body:
+        body = body[0]
+    if not is_object(body):
         return {}
-    inner = cast("JsonObject", body).get("error")
-    return cast("JsonObject", inner) if isinstance(inner, dict) else cast("JsonObject", body)
+    inner = body.get("error")
+    return inner if is_object(inner) else body
 
 
 def find_field(body: object) -> str | None:
@@ -216,16 +207,16 @@ def _mentioned(text: str) -> str | None:
 
 def _places(detail: Json) -> Iterable[str]:
     """Yield the locations of validation errors such as `[{"loc": ["body", "metadata"], …}]`."""
-    for one in cast("list[Json]", detail) if isinstance(detail, list) else []:
-        if isinstance(one, dict) and isinstance(place := cast("JsonObject", one).get("loc"), list):
-            yield " ".join(str(step) for step in cast("list[Json]", place))
+    for one in detail if is_list(detail) else []:
+        if is_object(one) and is_list(place := one.get("loc")):
+            yield " ".join(map(str, place))
 
 
 def _violations(error: JsonObject) -> Iterable[str]:
     """Yield the `details[].fieldViolations[].description` values in a Google error."""
     details = error.get("details")
-    for detail in cast("list[Json]", details) if isinstance(details, list) else []:
-        listed = cast("JsonObject", detail).get("fieldViolations") if isinstance(detail, dict) else None
-        for violation in cast("list[Json]", listed) if isinstance(listed, list) else []:
-            if isinstance(violation, dict):
-                yield str(cast("JsonObject", violation).get("description", ""))
+    for detail in details if is_list(details) else []:
+        listed = detail.get("fieldViolations") if is_object(detail) else None
+        for violation in listed if is_list(listed) else []:
+            if is_object(violation):
+                yield str(violation.get("description", ""))

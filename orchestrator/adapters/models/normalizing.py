@@ -10,7 +10,7 @@ from typing import cast
 from uuid import uuid4
 
 from orchestrator.adapters.models.thoughts import ThoughtFilter, cut_thought
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import Json, JsonObject, is_list, is_object
 
 _THOUGHT_FIELDS = ("reasoning_content", "reasoning")
 _WRITTEN_CALL = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
@@ -85,7 +85,7 @@ def _read_object(text: str) -> JsonObject | None:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return cast("JsonObject", value) if isinstance(value, dict) else None
+    return value if is_object(value) else None
 
 
 def _calls(listed: list[JsonObject]) -> list[JsonObject]:
@@ -252,15 +252,11 @@ def _is_count(value: Json) -> bool:
 
 
 def _object(value: Json) -> JsonObject:
-    return cast("JsonObject", value) if isinstance(value, dict) else {}
+    return value if is_object(value) else {}
 
 
 def _objects(value: Json) -> list[JsonObject]:
-    return (
-        [cast("JsonObject", one) for one in cast("list[Json]", value) if isinstance(one, dict)]
-        if isinstance(value, list)
-        else []
-    )
+    return [one for one in value if is_object(one)] if is_list(value) else []
 
 
 def _name(value: Json) -> str | None:

@@ -9,7 +9,6 @@ from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 import orjson
 
-from orchestrator.domain.compile.endpoints import body_texts
 from orchestrator.domain.model import ToolSpec
 from orchestrator.domain.placeholders import fill_placeholders, input_placeholders, sole_input
 from orchestrator.domain.services import ToolCall
@@ -17,7 +16,7 @@ from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.redaction import learn_secrets
 from orchestrator.saying import say
 from orchestrator.telemetry import get_logger
-from orchestrator.types import Json, JsonObject, is_list, is_object
+from orchestrator.types import Json, JsonObject, is_list, is_object, texts_in
 
 _ABSENT: Any = object()
 """Marker for a part of the request whose input is missing."""
@@ -89,7 +88,7 @@ def placeholders_of(tool: ToolSpec) -> set[str]:
     """Return the names of all inputs that have placeholders in the tool's request."""
     options = tool.options
     texts: list[str] = [tool.target, *options["headers"].values(), *(options["query"] or {}).values()]
-    texts.extend(body_texts(options["body"]))
+    texts.extend(texts_in(options["body"]))
     return {name for text in texts for name in input_placeholders(text)}
 
 

@@ -1,7 +1,7 @@
 """Check the manifest's HTTP endpoints and MCP servers, without connecting."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from urllib.parse import SplitResult, urlsplit
 
 from orchestrator.domain.compile.problems import Place, suggest
@@ -12,7 +12,7 @@ from orchestrator.domain.placeholders import (
     variable_placeholders,
 )
 from orchestrator.domain.tool_schema import HttpEntry, McpEntry
-from orchestrator.types import Json, is_list, is_object
+from orchestrator.types import texts_in
 
 OWN_HEADERS = frozenset(
     {"idempotency-key", "host", "content-length", "transfer-encoding", "connection", "accept-encoding"}
@@ -35,7 +35,7 @@ def check_http(entry: HttpEntry, inputs: Sequence[str], required: Sequence[str],
             place.add(f"{{{name}}} is reserved for the caller: rename the input", "url")
     texts = [("url", entry.url), *(("headers", text) for text in entry.headers.values())]
     texts += [("query", text) for text in (entry.query or {}).values()]
-    texts += [("body", text) for text in body_texts(entry.body)]
+    texts += [("body", text) for text in texts_in(entry.body)]
     for key, text in texts:
         _check_inputs(text, (*inputs, *CALLERS_OWN), place.at(key))
         if key in {"url", "body"} and variable_placeholders(text):
@@ -92,17 +92,6 @@ def check_mcp(entry: McpEntry, place: Place) -> None:
     for name in entry.environment:
         if not _VARIABLE.fullmatch(name):
             place.add(f"{name!r} is not a valid variable name; list names without values", "environment")
-
-
-def body_texts(value: Json) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif is_object(value):
-        for item in value.values():
-            yield from body_texts(item)
-    elif is_list(value):
-        for item in value:
-            yield from body_texts(item)
 
 
 def _check_url(url: str, place: Place) -> None:
