@@ -56,6 +56,11 @@ class Phrase:
     def places(self) -> dict[str, list[range]]:
         return {name: self._places_of(mention) for name, mention in self.slots.items()}
 
+    @cached_property
+    def valued(self) -> set[int]:
+        """The indexes of the words in values that are rarely false positives."""
+        return places_of(self._sure)
+
     @property
     def _sure(self) -> list[Candidate]:
         return [one for one in self.candidates if one.kind not in _LOOSE]
@@ -133,8 +138,10 @@ class Phrase:
 
     def is_mostly(self, left: Sequence[int]) -> bool:
         """Return whether most of the message's distinctive words are unused. `left`: indexes of unused words."""
-        inside = places_of(self._sure)
+        inside = self.valued
         telling = {at for at, word in enumerate(self.utterance.words) if is_telling(word, SAYING_LITTLE)}
+        if telling and telling.issubset(left):
+            return True
         return 2 * len(telling.intersection(left) - inside) > len(telling - inside) + len(self._sure)
 
     def names_other_thing(self, left: Collection[int]) -> bool:
@@ -205,8 +212,9 @@ def find_rival(phrase: Phrase, place: range) -> tuple[int, int] | None:
             and not _are_apart(phrase.utterance, one, own)
             and any(one.readings[kind].value not in values for kind in shared)
         )
+        is_joined = word_at(words, one.first - 1) == "or" and one.first - 1 != own.last
         is_old = one.last <= place.start and word_at(words, one.first - 1) == "from"
-        if is_other and not is_old and not is_negated(phrase.utterance, one):
+        if is_other and not (is_joined or is_old or is_negated(phrase.utterance, one)):
             return one.first, one.last
     return None
 

@@ -196,7 +196,7 @@ class UnusedWords:
             return at - 1  # “return a week later” doesn't change the outbound flight
         nouns = known.difference(_words_of_kind(MessageKind.DENIAL)) | SAYING_LITTLE
         is_open = False  # True after a noun that is only part of the phrase after a preposition
-        while at > 0 and at - 1 not in used:
+        while at > 0 and at - 1 not in used and at - 1 not in phrase.valued:
             word = words[at - 1]
             is_proposal = word == "about" and word_at(words, at - 2) in PROPOSING
             if is_proposal or (word in _SURE_CUES and word in cues):

@@ -258,3 +258,28 @@ async def test_a_code_makes_a_cancellation_a_task(words: str) -> None:
 @for_each("words", ["I don't remember that", "I can't keep that in mind", "we never remember this"])
 async def test_a_sentence_with_a_verb_of_memory_is_not_remembered(words: str) -> None:
     assert (await begin().say(words))["tools"] == []
+
+
+@for_each(
+    ("words", "quote", "kept"),
+    [
+        ("book a flight from Oslo to Rome or Madrid on 3 december", "to Rome or Madrid", {"origin", "date"}),
+        (
+            "book a flight from Oslo or Bergen to Rome on 3 december",
+            "from Oslo or Bergen",
+            {"destination", "date"},
+        ),
+        (f"{FLIGHT} or 4 december", "on 3 december or 4 december", {"origin", "destination"}),
+    ],
+)
+async def test_alternatives_leave_the_other_values(words: str, quote: str, kept: set[str]) -> None:
+    talk = begin()
+    turn = await talk.say(words)
+    assert f"“{quote}”" in turn["reply"]
+    assert held(talk).keys() - {"cabin", "passengers"} == kept
+
+
+async def test_a_message_of_which_nothing_is_understood_starts_nothing() -> None:
+    talk = await converse_after("analytics", "describe stocks", "save it as a table")
+    turn = await talk.say("save cars as cars and trucks")
+    assert turn["tools"] == []
