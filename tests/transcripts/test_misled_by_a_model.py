@@ -255,3 +255,14 @@ async def test_a_slot_that_a_model_invents_moves_no_task_to_another_flow() -> No
             )
             assert turn["ambiguity"] is None
             assert await saved(talk) == []
+
+
+@for_each("dact", ["remember_preference", "drop_reminder", "forget_preference"])
+async def test_what_only_a_model_wants_to_keep_or_drop_is_asked_about(dact: str) -> None:
+    said = "what a lovely day"
+    slots = {"remember_preference": {"preference": "I hate windows"}}.get(dact, {})
+    async with misled({said: as_task(dact, **slots)}, "travel") as talk:
+        turn = await talk.say(said)
+
+        assert turn["ambiguity"]["level"] == "confirmation"
+        assert turn["tools"] == []
