@@ -168,9 +168,9 @@ def tell_a_part_as_the_whole(patch: pytest.MonkeyPatch) -> None:
 
 
 def do_not_stop(patch: pytest.MonkeyPatch) -> None:
-    handlers = dict(dispatch._HANDLERS)
+    handlers = dict(dispatch.MESSAGES)
     handlers[MessageKind.CANCELLATION] = handlers[MessageKind.CHITCHAT]
-    patch.setattr(dispatch, "_HANDLERS", handlers)
+    patch.setattr(dispatch, "MESSAGES", handlers)
 
 
 def leave_the_plan_as_it_was(patch: pytest.MonkeyPatch) -> None:
