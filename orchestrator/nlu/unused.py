@@ -69,7 +69,8 @@ class UnusedWords:
         """
         spec = self._find_spec(understood, context)
         is_offered = context.active is not None and context.question.confirming
-        is_answer = context.question.is_open and understood.kind is MessageKind.UNKNOWN
+        is_told = bool(understood.not_understood)  # by a model
+        is_answer = context.question.is_open and understood.kind is MessageKind.UNKNOWN and not is_told
         is_judged = understood.kind in _JUDGED and understood.source is Source.SYSTEM1
         is_judged = is_judged or is_offered or is_answer
         may_be_judged = spec is not None or understood.kind is MessageKind.DIGRESSION

@@ -11,29 +11,37 @@ from typing import Any
 from orchestrator.dialogue.understanding import Mention, Understanding
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reading
+from orchestrator.nlu.restraint import Restraint
 from orchestrator.nlu.system1 import System1
+from orchestrator.nlu.unused import UnusedWords
 from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script
 
 
 class Author(System1):
     """A trained System 1 that writes its interpretation.
 
-    It keeps choices, and everything that the protocol can't express.
+    It keeps choices, refusals, and everything that the protocol can't express.
     """
 
     def __init__(self, trained: System1) -> None:
         for name, value in vars(trained).items():
             setattr(self, name, value)
+        self._restraint = Restraint(self.flows)
+        self._unused = UnusedWords(self.flows, self.answers, self.extractor)
         self.understood: dict[str, Understanding] = {}
         self.chose = False
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
         reading = self.think(message.text, context)
-        self.understood[message.text] = reading.understanding
-        if not all(map(can_be_written, reading.understanding.slots.values())):
-            reading = replace(reading, is_final=True)
+        understood, text = reading.understanding, message.english
+        allowed = self._restraint.judge(
+            understood, text, context, lambda rest: self.think(rest, context).understanding
+        )
+        self.understood[message.text] = self._unused.judge(understood, text, context)
+        can_be_written = allowed is understood and all(map(has_value, understood.slots.values()))
+        reading = replace(reading, confidence=0.0, is_final=reading.is_final or not can_be_written)
         self.chose = self.chose or reading.is_final
-        return replace(reading, confidence=0.0)
+        return reading
 
     def answer(self, request: Request) -> Reply:
         """Return a model's reply with System 1's interpretation."""
@@ -64,11 +72,12 @@ def write(understood: Understanding | None) -> Any:
         "slots": {name: write_value(mention) for name, mention in understood.slots.items()},
         "target": understood.target,
         "digression": None if understood.digression is None else understood.digression.value,
+        "not_understood": list(understood.not_understood),
     }
 
 
-def can_be_written(mention: Mention) -> bool:
-    """Return whether all values can be written. Open or doubtful values and ranges of days can't."""
+def has_value(mention: Mention) -> bool:
+    """Return whether the value can be written. Open or doubtful values and ranges of days can't."""
     return not mention.is_open and len(mention.candidates) in {0, 2}
 
 
