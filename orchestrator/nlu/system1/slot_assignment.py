@@ -271,7 +271,7 @@ class SlotAssigner:
         words = utterance.words
         named = _find_named(words, candidate.first, possible, known.names)
         before, cued = words[: candidate.first][-1:], self._find_cued(words, candidate, possible)
-        if any(slot.name == asked for slot in possible) and not _LOOSE_CUES.isdisjoint(before):
+        if not _LOOSE_CUES.isdisjoint(before) and any(slot.name == asked for slot in possible):
             cued = [slot for slot in cued if slot.name not in filled]
         behind = words[candidate.last] if candidate.last < len(words) else ""
         is_value = candidate.last in [one.first for one in candidates]
