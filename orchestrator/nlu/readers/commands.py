@@ -74,7 +74,7 @@ class Commands:
         return match.string, ""
 
     def _holds_clause(self, command: Command, match: re.Match[str]) -> bool:
-        """Return whether a value other than free text is no name: “for later”, “mine but not now”."""
+        """Return whether a value other than free text isn't a name: “for later”, “mine but not now”."""
         flow = self.flows.get(Dact(command.flow or ""))
         slots: Mapping[str, SlotSpec] = flow.slots if flow is not None else {}
         names = [said for name, said in match.groupdict().items() if said and not _is_text(slots.get(name))]

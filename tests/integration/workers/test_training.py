@@ -9,6 +9,7 @@ import pytest
 
 from orchestrator.bootstrap import build_agent, open_ports
 from orchestrator.nlu.system1 import reader
+from orchestrator.nlu.system1.training import process
 from orchestrator.settings import read_settings
 
 
@@ -23,7 +24,8 @@ async def test_an_agent_is_trained_in_another_process(
     settings = read_settings(
         DATABASE_URL=database_url, REDIS_URL=redis_url, PARLEY_TRAINED_FOLDER=str(tmp_path)
     )
-    monkeypatch.setattr(reader, "fit", None)
+    for module in (reader, process):  # also without the fallback
+        monkeypatch.setattr(module, "fit", None)
     async with open_ports(settings) as ports:
         await asyncio.to_thread(build_agent, ports.domains.resolve(None), ports)
 
